@@ -1,0 +1,1 @@
+"""Trace x Trace -> TraceDiff."""

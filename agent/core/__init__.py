@@ -1,0 +1,1 @@
+"""Values and invariants of label-agent; no I/O."""

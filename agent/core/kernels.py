@@ -1,0 +1,255 @@
+"""Kernels, launches and traces as values.
+
+A trace is a *run*: one `RankTrace` per rank (a file, or one rank of a merged file). What everything
+downstream sees is the `Signature` with its `SignatureStats`; single events stay in the columns of
+`KernelTable`. Times are integer nanoseconds everywhere.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NewType
+
+if TYPE_CHECKING:
+    from agent.core.proposals import Finding
+
+KernelName = NewType("KernelName", str)
+"""The raw name of a kernel as the profiler wrote it: the key of everything."""
+
+Vendor = Literal["rocm", "cuda", "unknown"]
+GpuWork = Literal["kernel", "memcpy", "memset"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Signature:
+    """What a rule can see of a kernel; distinct signatures are few, events are many.
+
+    Attributes:
+        name: the raw kernel name.
+        op: the innermost operator around the launch (`aten::copy_`), or "" when none is known.
+        input_dtypes: the op's `Input type` column; for `aten::copy_` [destination, source, ...].
+            Empty when unknown (no shapes recorded, graph replay, no launch).
+        replayed: launched by a graph replay, so op and dtypes cannot be known.
+        work: what the GPU did.
+    """
+
+    name: KernelName
+    op: str = ""
+    input_dtypes: tuple[str, ...] = ()
+    replayed: bool = False
+    work: GpuWork = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureStats:
+    """Running sums over the events of one signature; durations in ns, never negative."""
+
+    count: int
+    time_ns: int
+    min_ns: int
+    max_ns: int
+
+    def merged(self, other: SignatureStats) -> SignatureStats:
+        """Add two disjoint sets of events."""
+        return SignatureStats(
+            self.count + other.count,
+            self.time_ns + other.time_ns,
+            min(self.min_ns, other.min_ns),
+            max(self.max_ns, other.max_ns),
+        )
+
+
+def merge_stats(
+    tables: Iterable[Mapping[Signature, SignatureStats]],
+) -> dict[Signature, SignatureStats]:
+    """Add signature tables, in a sorted order that does not depend on the order of the tables."""
+    merged: dict[Signature, SignatureStats] = {}
+    for table in tables:
+        for signature, stats in table.items():
+            seen = merged.get(signature)
+            merged[signature] = stats if seen is None else seen.merged(stats)
+    return {signature: merged[signature] for signature in sorted(merged)}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTable:
+    """Columns of the kernels of one rank, in file order; one entry per GPU event.
+
+    `signature_id` indexes `signatures`. `start_ns` is relative to `RankTrace.origin_ns`.
+    `duration_ns` is as recorded but never negative (a negative one is stored as 0 and reported).
+    `correlation` is -1 where unknown. `device` and `stream` index nothing: they are the file's numbers.
+    """
+
+    signatures: tuple[Signature, ...]
+    signature_id: array[int]  # "I"
+    start_ns: array[int]  # "q"
+    duration_ns: array[int]  # "q"
+    device: array[int]  # "i"
+    stream: array[int]  # "q"
+    correlation: array[int]  # "q"
+
+    def __len__(self) -> int:
+        """Count the kernels."""
+        return len(self.signature_id)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReplays:
+    """Graph launches of a rank and how many kernels each brought.
+
+    `kernels_per_launch` holds one number per `hipGraphLaunch` / `cudaGraphLaunch`, in time order.
+    """
+
+    kernels_per_launch: tuple[int, ...] = ()
+    kernels: int = 0
+    time_ns: int = 0
+
+    @property
+    def uneven(self) -> bool:
+        """Tell whether some launch brought no kernels at all, or the launches differ in number."""
+        return len(set(self.kernels_per_launch)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step or stage annotated by the profiler (`ProfilerStep#3`); times relative to the origin."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedTotal:
+    """Recorded durations that run past the next kernel of their stream by far (corrupt)."""
+
+    events: int = 0
+    excess_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInfo:
+    """Where a rank's events came from.
+
+    Attributes:
+        source: the file's name relative to what the user named; never an absolute path.
+        format: `kineto`, `rocprofv3-csv`, `rocprofv3-stats`, `rocprofv3-json`, `rocpd`, `rpd`,
+            `nsys-sqlite`, `profile`.
+        digest: sha256 (hex) of the file's bytes as stored; "" where it was not computed.
+        complete: False after salvage: something of the file was skipped.
+    """
+
+    source: str
+    format: str
+    vendor: Vendor = "unknown"
+    device_names: tuple[str, ...] = ()
+    world_size: int | None = None
+    digest: str = ""
+    complete: bool = True
+    skipped_events: int = 0
+    has_shapes: bool = False
+    has_stacks: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameUse:
+    """A Python function on the stack of launches of one signature.
+
+    `path` and `first_line` are Kineto's: the line is the function's first line, not the call's.
+    `depth` is 0 for the innermost frame around the launch.
+    """
+
+    path: str
+    first_line: int
+    function: str
+    depth: int
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchContext:
+    """What was seen around the launches of one signature; kept only when asked for."""
+
+    frames: tuple[FrameUse, ...] = ()
+    shapes: tuple[str, ...] = ()
+    op_stacks: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankTrace:
+    """One rank of a run: its signature table, and its events where the format has them.
+
+    Attributes:
+        label: how reports name this rank (`0`, `TP-3`, or the file's name); unique in the run.
+        rank: the rank's number where one is known.
+        stage: `DECODE`, `EXTEND`, ... from the file's name, or "".
+        stats: per distinct signature; sorted by signature.
+        kernels: None for aggregates and profiles, which have no timeline.
+        busy_ns, span_ns: union of kernel intervals per device, summed over devices, and last end
+            minus first start; None without a timeline.
+        origin_ns: what `start_ns` is relative to, in the file's own clock.
+        launches: runtime calls that launch a kernel, a graph or a copy.
+        linked_ns: kernel time with a launching op.
+        context: per signature, only with `read_trace(..., context=True)`.
+        fingerprint: distinct (path, first line, function) of all Python frames, only with context.
+    """
+
+    label: str
+    info: TraceInfo
+    stats: Mapping[Signature, SignatureStats]
+    rank: int | None = None
+    stage: str = ""
+    kernels: KernelTable | None = None
+    busy_ns: int | None = None
+    span_ns: int | None = None
+    origin_ns: int = 0
+    launches: int = 0
+    linked_ns: int = 0
+    replays: GraphReplays = field(default_factory=GraphReplays)
+    clipped: ClippedTotal = field(default_factory=ClippedTotal)
+    steps: tuple[Step, ...] = ()
+    context: Mapping[Signature, LaunchContext] = field(default_factory=dict)
+    fingerprint: frozenset[tuple[str, int, str]] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of GPU kernels, copies and fills."""
+        return sum(stats.count for stats in self.stats.values())
+
+    @property
+    def kernel_ns(self) -> int:
+        """Sum of recorded durations; streams overlap, so this is not busy time."""
+        return sum(stats.time_ns for stats in self.stats.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A run: its ranks in a stable order, and what was wrong with the run as a whole."""
+
+    name: str
+    ranks: tuple[RankTrace, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def stats(self) -> dict[Signature, SignatureStats]:
+        """Signature table over all ranks."""
+        return merge_stats(rank.stats for rank in self.ranks)
+
+    @property
+    def kernel_ns(self) -> int:
+        """Sum of recorded durations over all ranks."""
+        return sum(rank.kernel_ns for rank in self.ranks)
+
+    @property
+    def count(self) -> int:
+        """Number of GPU kernels, copies and fills over all ranks."""
+        return sum(rank.count for rank in self.ranks)
+
+    @property
+    def complete(self) -> bool:
+        """False when any file was salvaged."""
+        return all(rank.info.complete for rank in self.ranks)

@@ -1,0 +1,1 @@
+"""Results -> text, Markdown, CSV, JSON, HTML."""

@@ -1,0 +1,1 @@
+"""Text <-> RuleSet, and RuleSet x Trace -> labels."""

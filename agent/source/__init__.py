@@ -1,0 +1,1 @@
+"""A checkout, read-only: git objects, tree-sitter, tables and code objects."""
