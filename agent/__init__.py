@@ -98,7 +98,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name where it is first used, so that `diff` never loads a parser or an SDK."""
+    """Import a public name where it is first used: `diff` never loads a parser or an SDK."""
     if name not in _HOME:
         message = f"module 'agent' has no attribute {name!r}"
         raise AttributeError(message)

@@ -79,7 +79,7 @@ class KernelTable:
 
     `signature_id` indexes `signatures`. `start_ns` is relative to `RankTrace.origin_ns`.
     `duration_ns` is as recorded but never negative (a negative one is stored as 0 and reported).
-    `correlation` is -1 where unknown. `device` and `stream` index nothing: they are the file's numbers.
+    `correlation` is -1 where unknown. `device` and `stream` are the file's own numbers.
     """
 
     signatures: tuple[Signature, ...]
@@ -114,7 +114,7 @@ class GraphReplays:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step or stage annotated by the profiler (`ProfilerStep#3`); times relative to the origin."""
+    """A step or stage the profiler annotated (`ProfilerStep#3`); times relative to the origin."""
 
     name: str
     start_ns: int

@@ -52,7 +52,7 @@ class Pin:
         snippet_sha256: of the token-normalised snippet (comments dropped, whitespace folded).
         grammar: grammar name and version (`python 0.25.0`).
         parse: quality of the parse that found it.
-        trace_match: `exact`, `fingerprint n/m`, `mismatch` or "" where there was no trace to compare.
+        trace_match: `exact`, `fingerprint n/m`, `mismatch`, or "" without a trace.
     """
 
     commit: str
@@ -87,7 +87,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who proposed a rule: model asked and returned, provider, host, prompt name@version and digest.
+    """Who proposed a rule: model asked and returned, provider, host, prompt and its digest.
 
     `run` is a digest of the run's inputs, not a clock; a person's own rule has an empty origin.
     """
