@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint fmt golden docs docs-check bench clean
+.PHONY: help setup demo test check lint fmt golden docs docs-check constraints bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +15,8 @@ setup: $(READY) ## make a virtual environment with the tool and what its tests n
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "label-agent needs Python 3.11 or newer; set PYTHON=python3.11"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e . --group dev
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 demo: $(READY) ## run the whole job on bundled input, without key or network
@@ -43,6 +44,9 @@ docs: $(READY) ## write the generated parts of the docs
 
 docs-check: $(READY) ## fail when a generated part of the docs is stale
 	@$(BIN)/python docs/generate.py --check
+
+constraints: ## pin every dependency again, with hashes (needs uv)
+	@uv lock -q --upgrade && uv export -q --no-emit-project --all-groups --format requirements-txt --no-header -o constraints.txt > /dev/null
 
 bench: $(READY) ## time reading and comparing against their floor, as ratios
 	@$(BIN)/python benchmarks/run.py
