@@ -1,0 +1,16 @@
+// Loads the assembled decode kernel of this architecture and launches it.
+#include <hip/hip_runtime.h>
+#include <torch/extension.h>
+
+#include "asm_configs.h"
+
+void latent_decode_stage1_asm_fwd(
+    torch::Tensor& q, torch::Tensor& kv, torch::Tensor& splits, torch::Tensor& page_table, float scaling) {
+  const AsmConfig& config = find_config("mla/mla_asm.csv", q.dtype(), kv.dtype(), q.size(1));
+  AsmKernel kernel(config.knl_name, config.co_name);
+  kernel.launch(q, kv, splits, page_table, scaling);
+}
+
+PYBIND11_MODULE(module_mla_asm, m) {
+  m.def("latent_decode_stage1_asm_fwd", &latent_decode_stage1_asm_fwd);
+}

@@ -1,0 +1,1 @@
+"""A small serving stack to point label-agent at."""
