@@ -90,6 +90,7 @@ class Origin:
     """Who proposed a rule: model asked and returned, provider, host, prompt and its digest.
 
     `run` is a digest of the run's inputs, not a clock; a person's own rule has an empty origin.
+    `date` is an ISO date given by the caller, or "".
     """
 
     provider: str = ""
@@ -101,6 +102,7 @@ class Origin:
     prompt_digest: str = ""
     run: str = ""
     tool: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
