@@ -1,0 +1,184 @@
+"""Rule file text -> `RuleSet`: everything wrong is found at once, each with its file and line.
+
+Changing a text without disturbing the rest of it is `agent.ruleset.editing`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from agent.bundled import bundled_folder
+from agent.core.proposals import Finding
+from agent.core.rules import RuleSet
+from agent.errors import RuleFileError
+from agent.ruleset.assemble import Draft, assembled
+from agent.ruleset.positions import line_table
+
+RULE_FILE = "label-rules.toml"
+BUILTIN_FILE = "builtin.toml"
+MAX_BYTES = 16 << 20
+_BUILTIN = re.compile(r"builtin@([1-9][0-9]{0,8})")
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_UTF8_BOM = "\ufeff"
+
+
+def load_rules(path: str | Path | None = None) -> RuleSet:
+    """Read a rule file with what it extends; the built-in one when no path is given.
+
+    Raises:
+        RuleFileError: the file cannot be read or used; it carries all findings.
+    """
+    if path is None:
+        return load_builtin()
+    return parse_rules(read_rule_text(path), source=str(path))
+
+
+def load_builtin(version: int | None = None) -> RuleSet:
+    """Read the shipped rule file, or an earlier version of it that is still shipped.
+
+    Raises:
+        RuleFileError: that version is not shipped.
+    """
+    text = _builtin_text(version)
+    if text is None:
+        raise _failure([Finding("RS010", f"builtin@{version} is not shipped", location="builtin")])
+    return parse_rules(text, source=_builtin_name(version))
+
+
+def parse_rules(text: str, *, source: str = RULE_FILE) -> RuleSet:
+    """Give the rule set of a text; `source` is the file's name in findings and in `Rule.source`.
+
+    Raises:
+        RuleFileError: something is wrong; it carries all findings, in the order of the lines.
+    """
+    ruleset, findings = checked_rules(text, source=source)
+    if findings:
+        raise _failure(findings)
+    return ruleset
+
+
+def checked_rules(text: str, *, source: str = RULE_FILE) -> tuple[RuleSet, tuple[Finding, ...]]:
+    """Give what is usable of a text, and all errors found on the way.
+
+    Raises:
+        RuleFileError: the text is not TOML, so nothing of it is usable.
+    """
+    parsed = parsed_toml(text, source=source)
+    lines = line_table(text.removeprefix(_UTF8_BOM))
+    draft = Draft(parsed, lines, source)
+    return assembled(draft, base=_extended(parsed, draft))
+
+
+def parsed_toml(text: str, *, source: str = RULE_FILE) -> dict[str, Any]:
+    """Parse TOML; a byte order mark is allowed.
+
+    Raises:
+        RuleFileError: with the line, when the text is not TOML.
+    """
+    try:
+        return tomllib.loads(text.removeprefix(_UTF8_BOM))
+    except RecursionError:
+        raise _failure([Finding("RS002", "not TOML: nested too deeply", location=source)]) from None
+    except ValueError as err:
+        message = str(err)
+        found = _AT_LINE.search(message)
+        line = found[1] if found and found[1] else str(text.rstrip().count("\n") + 1)
+        what = message[: found.start()] if found else message
+        location = f"{source}:{line}"
+        finding = Finding("RS002", f"not TOML: {what}", location=location, hint=_TOML_HINT)
+        raise _failure([finding]) from err
+
+
+_TOML_HINT = "write a pattern in single quotes: 'a\\d+' needs no escapes"
+
+
+def read_rule_text(path: str | Path) -> str:
+    """Read the text of a rule file, line ends as they are.
+
+    Raises:
+        RuleFileError: missing, not a file, too large, or not UTF-8 (with the line).
+    """
+    try:
+        content = _read_bytes(Path(path))
+    except (OSError, ValueError) as err:
+        what = getattr(err, "strerror", None) or str(err)
+        finding = Finding("RS001", f"cannot read the rule file: {what}", location=str(path))
+        raise _failure([finding]) from err
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as err:
+        line = content.count(b"\n", 0, err.start) + 1
+        message = f"not UTF-8: byte 0x{content[err.start]:02x}"
+        raise _failure([Finding("RS001", message, location=f"{path}:{line}")]) from err
+
+
+def find_rule_file(start: Path) -> Path | None:
+    """Look for `label-rules.toml` in a folder and upwards."""
+    for folder in (start, *start.parents):
+        if (candidate := folder / RULE_FILE).is_file():
+            return candidate
+    return None
+
+
+def builtin_version() -> int:
+    """Give the version of the shipped rule file."""
+    version = tomllib.loads(_builtin_text(None) or "").get("version", 1)
+    return int(version)
+
+
+def _read_bytes(path: Path) -> bytes:
+    if path.is_dir():
+        message = "it is a folder"
+        raise IsADirectoryError(0, message)
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        message = f"larger than {MAX_BYTES >> 20} MiB"
+        raise ValueError(message)
+    return content
+
+
+def _extended(parsed: dict[str, Any], draft: Draft) -> RuleSet | None:
+    """Give the rule set a file extends; None without `extends`, or with a finding."""
+    extends = parsed.get("extends", "")
+    if not isinstance(extends, str) or not extends:
+        return None
+    found = _BUILTIN.fullmatch(extends)
+    if found is None:
+        draft.report("RS010", f'cannot extend "{extends}"', ("extends",), hint=_EXTENDS_HINT)
+        return None
+    version = int(found[1])
+    if _builtin_text(version) is None:
+        hint = f'this release ships builtin@{builtin_version()}; write extends = "builtin@N" of it'
+        draft.report("RS010", f"{extends} is not shipped", ("extends",), hint=hint)
+        return load_builtin()
+    return load_builtin(version)
+
+
+_EXTENDS_HINT = 'only a shipped rule file can be extended: extends = "builtin@N"'
+
+
+def _builtin_text(version: int | None) -> str | None:
+    """Give the text of a shipped version; earlier ones lie beside it as `builtin-N.toml`."""
+    folder = bundled_folder("rules")
+    current = folder / BUILTIN_FILE
+    text = read_rule_text(current)
+    if version is None or tomllib.loads(text).get("version") == version:
+        return text
+    earlier = folder / _builtin_name(version)
+    return read_rule_text(earlier) if earlier.is_file() else None
+
+
+def _builtin_name(version: int | None) -> str:
+    return BUILTIN_FILE if version is None else f"builtin-{version}.toml"
+
+
+def _failure(findings: list[Finding] | tuple[Finding, ...]) -> RuleFileError:
+    first, more = findings[0], len(findings) - 1
+    message = f"{first.message} (and {more} more)" if more else first.message
+    return RuleFileError(
+        first.code, message, findings=findings, location=first.location, hint=first.hint
+    )
