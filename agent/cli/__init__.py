@@ -1,1 +1,92 @@
-"""Arguments, printing and exit codes; nothing else prints."""
+"""Arguments, printing and exit codes; nothing else prints.
+
+Exit codes: 0 done and clean, 1 done with findings or a failed gate, 2 could not do it, 130
+interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from agent.cli.screen import show_error, show_traceback, talk
+from agent.errors import LabelAgentError
+
+EXIT_CLEAN, EXIT_FINDINGS, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; the only place where every error is caught."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        talk("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_FAILED
+    except LabelAgentError as err:
+        show_error(err)
+    except Exception as err:  # noqa: BLE001 - the last resort: a bug is reported, never dumped
+        if debug:
+            show_traceback()
+            return EXIT_FAILED
+        show_error(_unexpected(err))
+    if debug:
+        show_traceback()
+    return EXIT_FAILED
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+
+    from agent.cli.app import app
+
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(arguments, prog_name="label-agent", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except Exception as err:
+        message = getattr(err, "format_message", None)
+        if message is None:
+            raise
+        raise _wrong_usage(message(), err) from None
+    sys.stdout.flush()
+    return code if isinstance(code, int) else EXIT_CLEAN
+
+
+def _wrong_usage(message: str, err: Exception) -> LabelAgentError:
+    from agent.errors import UsageError
+
+    context = getattr(err, "ctx", None)
+    command = context.command_path if context is not None else "label-agent"
+    return UsageError("CL001", message.rstrip("."), hint=f"{command} --help lists the options")
+
+
+def _unexpected(err: Exception) -> LabelAgentError:
+    if isinstance(err, OSError) and err.strerror:
+        from agent.errors import UsageError
+
+        where = str(err.filename) if err.filename is not None else ""
+        return UsageError("CL002", err.strerror, location=where, hint="check the path and its mode")
+    text = f"{type(err).__name__}: {err}"
+    return LabelAgentError(
+        "CL009", f"a bug in label-agent: {text}", hint="run again with --debug and report the trace"
+    )
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from failing again when it flushes a closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def run() -> None:
+    """Run as a console script."""
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""`label-agent demo`."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cli.screen import talk
+
+STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "What ran with the FP8 cache, under the built-in rules: three kernels have no label yet.",
+        ("label", "../traces/fp8"),
+    ),
+    (
+        "Rules for them, proposed offline, proven against ../tinyserve, accepted where validated.",
+        (
+            "propose",
+            "../traces/fp8",
+            "--baseline",
+            "../traces/bf16",
+            "--repo",
+            "../tinyserve",
+            "--model",
+            "offline",
+            "--accept",
+            "validated",
+        ),
+    ),
+    ("Every rule's evidence, checked again.", ("verify", "--repo", "../tinyserve")),
+    ("What the FP8 cache cost.", ("diff", "../traces/bf16", "../traces/fp8")),
+)
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Where to write; left for looking at.")
+    ] = Path("label-agent-demo"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier demo in that folder.")
+    ] = False,
+) -> int:
+    """Run the whole job on bundled input: no key, no network.
+
+    Example: label-agent demo --folder /tmp/demo
+    """
+    from agent.workflows.demo import prepare_demo
+
+    laid = prepare_demo(folder, force=force)
+    talk(f"made traces and a made serving checkout, in {folder}")
+    worst = 0
+    with contextlib.chdir(laid.rules):
+        for what, arguments in STEPS:
+            worst = max(worst, _step(what, arguments))
+    sys.stdout.write(
+        f"\nEverything is in {folder}: the rule file is {folder}/rules/label-rules.toml\n"
+    )
+    return worst
+
+
+def _step(what: str, arguments: tuple[str, ...]) -> int:
+    from agent.cli import main
+
+    sys.stdout.write(f"\n# {what}\n$ label-agent {shlex.join(arguments)}\n\n")
+    sys.stdout.flush()
+    return main(arguments)

@@ -1,0 +1,75 @@
+"""Options that several commands share, spelled once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Traces = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TRACE...",
+        help="Files, folders or globs that together are one run.",
+        show_default=False,
+    ),
+]
+RulesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--rules",
+        metavar="FILE",
+        help="Rule file; else label-rules.toml found upwards, else the built-in one.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON (with a schema number).")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write to FILE instead of stdout.",
+        show_default=False,
+    ),
+]
+SalvageOption = Annotated[
+    bool,
+    typer.Option("--salvage", help="Read what is whole of a damaged file; reports say INCOMPLETE."),
+]
+RollupOption = Annotated[
+    bool, typer.Option("--rollup", help="Fold categories into their coarser rows.")
+]
+TopOption = Annotated[int, typer.Option("--top", min=0, max=10_000, help="Rows of kernel lists.")]
+ReposOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--repo",
+        metavar="[NAME=]DIR",
+        help="A source checkout; may be given several times.",
+        show_default=False,
+    ),
+]
+
+
+class LabelFormat(StrEnum):
+    """How `label` can be written."""
+
+    text = "text"
+    md = "md"
+    csv = "csv"
+    json = "json"
+
+
+class DiffFormat(StrEnum):
+    """How `diff` can be written."""
+
+    text = "text"
+    md = "md"
+    csv = "csv"
+    html = "html"
+    json = "json"
+    github = "github"

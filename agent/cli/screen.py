@@ -1,0 +1,83 @@
+"""The two streams: results on stdout, talk on stderr. Everything foreign is escaped here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from agent.core.text import shown
+from agent.errors import LabelAgentError, RuleFileError, UsageError
+
+MIN_WIDTH, PIPE_WIDTH = 60, 80
+
+
+def write_result(text: str, output: Path | None = None) -> None:
+    """Write a result to stdout, or whole to a file: never half of it."""
+    whole = text if text.endswith("\n") else text + "\n"
+    if output is None or str(output) == "-":
+        sys.stdout.write(whole)
+        sys.stdout.flush()
+        return
+    write_file(output, whole.encode("utf-8"))
+    talk(f"wrote {output}")
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file by its new content in one step."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as err:
+        part.unlink(missing_ok=True)
+        raise UsageError(
+            "CL003",
+            f"cannot write the result: {err.strerror}",
+            location=str(path),
+            hint="give -o a file in a folder that exists and can be written",
+        ) from err
+
+
+def talk(text: str) -> None:
+    """Say something to the person: one line on stderr."""
+    sys.stderr.write(shown(text) + "\n")
+    sys.stderr.flush()
+
+
+def show_error(err: LabelAgentError) -> None:
+    """Show an error in one line and its hint in the next; a rule file shows all of its findings."""
+    if isinstance(err, RuleFileError) and err.findings:
+        for finding in err.findings:
+            where = f"{finding.location}: " if finding.location else ""
+            talk(f"{where}{finding.code} {finding.message}")
+            if finding.hint:
+                talk(f"hint: {finding.hint}")
+        return
+    talk(str(err))
+    if err.hint:
+        talk(f"hint: {err.hint}")
+
+
+def show_traceback() -> None:
+    """Show the traceback of the error being handled."""
+    import traceback
+
+    sys.stderr.write(traceback.format_exc())
+
+
+def result_width() -> int:
+    """Give the columns for text on stdout: the terminal's, or 80 in a pipe; COLUMNS wins."""
+    import shutil
+
+    fallback = (PIPE_WIDTH, 24)
+    if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+        return max(MIN_WIDTH, shutil.get_terminal_size(fallback).columns)
+    return PIPE_WIDTH
+
+
+def colour_wanted() -> bool:
+    """Tell whether stdout is a terminal that wants colour."""
+    return (
+        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )

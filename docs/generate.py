@@ -1,0 +1,130 @@
+"""Write the generated parts of the documentation, or check that they are fresh.
+
+usage: python docs/generate.py [--check]
+
+- a block `<!-- run: COMMAND -->` … `<!-- end -->` in README.md or docs/*.md gets the real output of
+  COMMAND, run in the rules folder of a fresh demo;
+- docs/commands.md is the help of every command;
+- the rule pages and the coverage table come from `generate_rules.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = re.compile(r"<!-- run: (?P<command>[^\n]+?) -->\n.*?<!-- end -->", re.DOTALL)
+COMMANDS = (
+    "demo",
+    "label",
+    "propose",
+    "review",
+    "judge",
+    "diff",
+    "verify",
+    "rules",
+    "rules lint",
+    "rules list",
+    "rules show",
+    "rules test",
+    "rules import",
+    "rules upgrade",
+)
+FIXED = {
+    "COLUMNS": "80",
+    "NO_COLOR": "1",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00+00:00",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00+00:00",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+def output_of(command: str) -> str:
+    """Run one command in this process and give its stdout, and its stderr after `2>&1`."""
+    from agent.cli import main
+
+    words = shlex.split(command)
+    both = words[-1] == "2>&1"
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out if both else err):
+        main(words[1:-1] if both else words[1:])
+    return "\n".join(line.rstrip() for line in out.getvalue().strip("\n").splitlines())
+
+
+def filled(text: str) -> str:
+    """Give a document with the output of each of its `run` blocks."""
+
+    def block(match: re.Match[str]) -> str:
+        command = match["command"]
+        return f"<!-- run: {command} -->\n```console\n$ {command}\n{output_of(command)}\n```\n<!-- end -->"
+
+    return RUN.sub(block, text)
+
+
+def commands_page() -> str:
+    """Give the help of every command as one page."""
+    parts = ["# Commands\n\nThe help texts of the program, generated.\n"]
+    parts.extend(
+        f"## {name}\n\n```text\n{output_of(f'label-agent {name} --help')}\n```\n"
+        for name in COMMANDS
+    )
+    return "\n".join(parts)
+
+
+@contextlib.contextmanager
+def demo_workspace() -> Iterator[None]:
+    """Work in the rules folder of a fresh demo, in a fixed environment."""
+    from agent.cli import main
+
+    before = dict(os.environ)
+    os.environ.update(FIXED)
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        root = Path(folder) / "label-agent-demo"
+        main(["demo", "--folder", str(root)])
+        try:
+            with contextlib.chdir(root / "rules"):
+                yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def generated() -> dict[Path, str]:
+    """Give every generated document with its fresh text."""
+    import generate_rules
+
+    texts = {ROOT / path: text for path, text in generate_rules.generated_blocks().items()}
+    with demo_workspace():
+        texts[ROOT / "docs" / "commands.md"] = commands_page()
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            text = texts.get(path) or path.read_text(encoding="utf-8")
+            if RUN.search(text):
+                texts[path] = filled(text)
+    return texts
+
+
+def main(arguments: list[str]) -> int:
+    """Write what is stale; with `--check`, name it and fail instead."""
+    stale = []
+    for path, text in sorted(generated().items()):
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            stale.append(path)
+            if "--check" not in arguments:
+                path.write_text(text, encoding="utf-8")
+    for path in stale:
+        print(f"{'stale' if '--check' in arguments else 'wrote'}: {path.relative_to(ROOT)}")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
