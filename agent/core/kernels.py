@@ -228,11 +228,15 @@ class RankTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A run: its ranks in a stable order, and what was wrong with the run as a whole."""
+    """A run: its ranks in a stable order, and what was wrong with the run as a whole.
+
+    `lost` names the files that could not be read and are in no figure.
+    """
 
     name: str
     ranks: tuple[RankTrace, ...]
     findings: tuple[Finding, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def stats(self) -> dict[Signature, SignatureStats]:
@@ -251,5 +255,5 @@ class Trace:
 
     @property
     def complete(self) -> bool:
-        """False when any file was salvaged."""
-        return all(rank.info.complete for rank in self.ranks)
+        """False when any file was salvaged or could not be read."""
+        return not self.lost and all(rank.info.complete for rank in self.ranks)
