@@ -1,0 +1,265 @@
+"""Events one by one: the slow reader that takes any legal JSON and says where other text breaks.
+
+It is asked for blocks that the typed decoder refuses: control bytes and bad UTF-8 in names, ids
+written as text, odd separators, damage. Damage is never repaired: an event is whole or skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from agent.traces.events import NOTHING, Arguments, Event
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_NEXT_EVENT: Final = re.compile(r"\}[ \t\r\n]*,[ \t\r\n]*(?=\{[ \t\r\n]*[\"}])")
+_BAD_BYTES: Final = re.compile(r"[\ud800-\udfff]")
+_LIST_END: Final = re.compile(r"\}[ \t\r\n]*(?P<end>\])[ \t\r\n]*(?:,[ \t\r\n]*\"|\}?[ \t\r\n]*\Z)")
+_NEAR_END: Final = 16
+_MAX_DIGITS: Final = 40
+_BARE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)', re.DOTALL)
+
+
+class _Number(str):
+    """The text of a JSON number, told apart from a JSON string."""
+
+    __slots__ = ()
+
+
+class _BareWordError(ValueError):
+    """`NaN` or `Infinity` stands where JSON has numbers."""
+
+
+def _refuse(word: str) -> Any:  # noqa: ANN401 - the signature json wants
+    raise _BareWordError(word)
+
+
+_STRICT: Final = json.JSONDecoder(
+    parse_float=_Number, parse_int=_Number, parse_constant=_refuse, strict=True
+)
+_LENIENT: Final = json.JSONDecoder(
+    parse_float=_Number, parse_int=_Number, parse_constant=_refuse, strict=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Text that is not JSON: how far into the block (in bytes), and what is wrong there."""
+
+    at: int
+    what: str
+
+
+@dataclass(slots=True)
+class Block:
+    """What a block of text gave.
+
+    Attributes:
+        events: whole events, in order.
+        used: bytes of the block that are done with.
+        closed: the list ended with `]`, just before `used`.
+        damage: what stopped reading; only when not salvaging.
+        skipped: damaged events that were passed over.
+        broken: something between events was wrong.
+        separator: what stands between two events, their braces included; b"" when not seen.
+        control, bad_utf8: events with control bytes or bytes that are not UTF-8 in their text.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    used: int = 0
+    closed: bool = False
+    damage: Damage | None = None
+    skipped: int = 0
+    broken: bool = False
+    separator: bytes = b""
+    control: int = 0
+    bad_utf8: int = 0
+
+
+def read_block(raw: bytes, *, salvage: bool, final: bool) -> Block:
+    """Read whole events from the start of `raw`, which stands before an event or the list's end.
+
+    `final` says that nothing follows `raw`; otherwise an event that is cut off at the end is left
+    for the next block, with `used` at its start.
+    """
+    return _BlockReader(raw, salvage=salvage, final=final).read()
+
+
+class _BlockReader:
+    """One pass over a block; positions are characters until `read` turns them into bytes."""
+
+    def __init__(self, raw: bytes, *, salvage: bool, final: bool) -> None:
+        self.text = raw.decode("utf-8", "surrogateescape")
+        self.single_bytes = len(self.text) == len(raw)
+        self.has_bad = bool(_BAD_BYTES.search(self.text))
+        self.salvage = salvage
+        self.final = final
+        self.block = Block()
+
+    def read(self) -> Block:
+        at: int | None = 0
+        done = 0
+        while at is not None:
+            at = self._skip_space(at)
+            done = at
+            if at >= len(self.text):
+                break
+            if self.text[at] == "]":
+                self.block.closed = True
+                done = at + 1
+                break
+            at = self._step(at)
+        self.block.used = self._bytes_to(done)
+        return self.block
+
+    def _step(self, at: int) -> int | None:
+        """Read one event; give where the next may start, or None to stop with `at` not done."""
+        try:
+            event, end = self._decode(at)
+        except (json.JSONDecodeError, _BareWordError, RecursionError) as err:
+            return self._fail(at, *self._explain(at, err))
+        after = self._skip_space(end)
+        follower = self.text[after : after + 1]
+        if not follower and not self.final:
+            return None
+        self.block.events.append(event)
+        if follower in ("", "]"):
+            return after
+        if follower == ",":
+            self._note_separator(end, after)
+            return after + 1
+        if self.salvage and follower == "{":
+            self.block.broken = True
+            return after
+        return self._fail(after, after, f"',' or ']' is missing before {follower!r}")
+
+    def _note_separator(self, end: int, comma: int) -> None:
+        following = self._skip_space(comma + 1)
+        if not self.block.separator and self.text.startswith("{", following):
+            self.block.separator = self.text[end - 1 : following + 1].encode()
+
+    def _decode(self, at: int) -> tuple[Event, int]:
+        try:
+            fields, end = _STRICT.raw_decode(self.text, at)
+        except json.JSONDecodeError as err:
+            if not err.msg.startswith("Invalid control character"):
+                raise
+            fields, end = _LENIENT.raw_decode(self.text, at)
+            self.block.control += 1
+        if not isinstance(fields, dict):
+            message = "an event is not an object"
+            raise json.JSONDecodeError(message, self.text, at)
+        event = _event(fields)
+        if self.has_bad and _BAD_BYTES.search(self.text, at, end):
+            self.block.bad_utf8 += 1
+        if _BAD_BYTES.search(event.name):
+            self.block.bad_utf8 += not self.has_bad
+            event.name = _BAD_BYTES.sub("\ufffd", event.name)
+        return event, end
+
+    def _explain(self, at: int, err: Exception) -> tuple[int, str]:
+        """Give where it breaks and why."""
+        if isinstance(err, json.JSONDecodeError):
+            shown = self.text[err.pos : err.pos + 12].encode("utf-8", "replace").decode()
+            return err.pos, f"{err.msg.lower()}, found {shown!r}"
+        if isinstance(err, _BareWordError):
+            found = next(word for word in _BARE.finditer(self.text, at) if word.group(1))
+            return found.start(1), f"{found.group(1)} is not JSON"
+        return at, "nested too deeply"
+
+    def _fail(self, at: int, pos: int, what: str) -> int | None:
+        """Deal with text that does not parse: wait for more, stop, or pass over it."""
+        cut_off = pos >= len(self.text) - _NEAR_END or what.startswith("unterminated string")
+        if cut_off and not self.salvage:
+            return None
+        if not self.salvage:
+            self.block.damage = Damage(self._bytes_to(pos), what)
+            return None
+        if boundary := _NEXT_EVENT.search(self.text, at):
+            self.block.skipped += 1
+            return boundary.end()
+        if not self.final:
+            return None
+        self.block.skipped += 1
+        endings = list(_LIST_END.finditer(self.text, at))
+        return endings[-1].start("end") if endings else len(self.text)
+
+    def _skip_space(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def _bytes_to(self, pos: int) -> int:
+        if self.single_bytes:
+            return pos
+        return len(self.text[:pos].encode("utf-8", "surrogateescape"))
+
+
+def _event(fields: dict[str, Any]) -> Event:
+    args = fields.get("args")
+    return Event(
+        ph=_text(fields.get("ph")),
+        cat=_text(fields.get("cat")),
+        name=_text(fields.get("name")),
+        pid=_identity(fields.get("pid")),
+        tid=_identity(fields.get("tid")),
+        ts=_token(fields.get("ts")),
+        dur=_token(fields.get("dur")),
+        args=_arguments(args) if isinstance(args, dict) else None,
+    )
+
+
+def _arguments(args: dict[str, Any]) -> Arguments:
+    return Arguments(
+        external_id=_whole(args.get("External id")),
+        external_id_2021=_whole(args.get("external id")),
+        correlation=_whole(args.get("correlation")),
+        device=_whole(args.get("device")),
+        stream=_whole(args.get("stream")),
+        input_type=_token(args.get("Input type")),
+        input_dims=_token(args.get("Input Dims")),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _identity(value: object) -> int | str:
+    if isinstance(value, _Number):
+        number = _whole(value)
+        return str(value) if number is None else number
+    return value if isinstance(value, str) else -1
+
+
+def _whole(value: object) -> int | None:
+    """Give the integer a number or a string holds, or None."""
+    if not isinstance(value, str) or len(value) > _MAX_DIGITS:
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
+def _token(value: object) -> msgspec.Raw:
+    """Give a value as JSON text again, its numbers as they were written."""
+    if value is None:
+        return NOTHING
+    return msgspec.Raw(_as_json(value).encode("utf-8", "replace"))
+
+
+def _as_json(value: object) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ",".join(_as_json(member) for member in value) + "]"
+    return json.dumps(value if isinstance(value, str | bool) else None)

@@ -1,0 +1,270 @@
+"""The JSON around the events: finds `traceEvents`, reads metadata before and after, cuts blocks.
+
+Two readers share the work. The typed one takes what lies between two event separators and decodes
+it in one call; a block that decodes proves its cuts. Whatever it refuses goes to
+`agent.traces.careful`, event by event: slower, never different.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from agent.traces.careful import Block, read_block
+from agent.traces.events import Event
+
+MAX_EVENT_BYTES: Final = 16_777_216
+"""An event larger than this is taken for an unbalanced quote."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_DECODER: Final = msgspec.json.Decoder(list[Event])
+_VALUE: Final = json.JSONDecoder(strict=False)
+
+
+class DamagedDocument(Exception):
+    """The text breaks at byte `at` of the decompressed file; `event` counts from 1, 0 outside."""
+
+    def __init__(self, at: int, what: str, *, event: int = 0, truncated: bool = False) -> None:
+        super().__init__(what)
+        self.at = at
+        self.what = what
+        self.event = event
+        self.truncated = truncated
+
+
+@dataclass(slots=True)
+class Document:
+    """What was read beside the events themselves.
+
+    Attributes:
+        metadata: top-level keys other than `traceEvents`.
+        lists: how many event lists there were; 0 means that this is no trace.
+        events: how many events were read.
+        size: bytes of JSON read.
+        ended: the document was closed and nothing but white space followed.
+    """
+
+    metadata: dict[str, Any] = field(default_factory=dict)
+    lists: int = 0
+    events: int = 0
+    size: int = 0
+    ended: bool = False
+    skipped: int = 0
+    broken: bool = False
+    control: int = 0
+    bad_utf8: int = 0
+
+
+class _Window:
+    """The part of the file that is not done with; `base` is the offset of its first byte."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks: Iterator[bytes] = iter(chunks)
+        self.buffer = b""
+        self.base = 0
+        self.final = False
+
+    def more(self) -> bool:
+        """Append the next chunk; more at once when the buffer has grown, so that nothing is quadratic."""
+        wanted = len(self.buffer)
+        parts = [self.buffer]
+        size = 0
+        while size == 0 or size < wanted:
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                self.final = True
+                break
+            parts.append(chunk)
+            size += len(chunk)
+        self.buffer = b"".join(parts)
+        return size > 0
+
+    def drop(self, n_bytes: int) -> None:
+        self.buffer = self.buffer[n_bytes:]
+        self.base += n_bytes
+
+    def peek(self) -> bytes:
+        """Give the next byte that is not white space, without dropping it; b"" at the end."""
+        while True:
+            found = _SPACE.match(self.buffer)
+            self.drop(found.end() if found else 0)
+            if self.buffer or not self.more():
+                return self.buffer[:1]
+
+
+def read_document(
+    chunks: Iterable[bytes], take: Callable[[list[Event]], None], *, salvage: bool = False
+) -> Document:
+    """Read a trace, handing blocks of events to `take` in file order.
+
+    Raises:
+        DamagedDocument: the text is not JSON or ends too early, and `salvage` is off.
+    """
+    return _Reader(chunks, take, salvage=salvage).read()
+
+
+class _Reader:
+    def __init__(
+        self, chunks: Iterable[bytes], take: Callable[[list[Event]], None], *, salvage: bool
+    ) -> None:
+        self.window = _Window(chunks)
+        self.take = take
+        self.salvage = salvage
+        self.document = Document()
+        self.separator = b""
+
+    def read(self) -> Document:
+        window, document = self.window, self.document
+        try:
+            self._top()
+        except DamagedDocument as damaged:
+            if not self.salvage or not document.lists:
+                raise
+            document.broken = True
+        document.size = window.base + len(window.buffer)
+        return document
+
+    def _top(self) -> None:
+        window = self.window
+        while len(window.buffer) < len(_BOM) and window.more():
+            pass
+        if window.buffer.startswith(_BOM):
+            window.drop(len(_BOM))
+        match window.peek():
+            case b"[":
+                window.drop(1)
+                self._events()
+            case b"{":
+                window.drop(1)
+                self._members()
+            case _:
+                self._damage(0, "neither an object nor a list")
+        if rest := window.peek():
+            self._damage(0, f"text follows the end of the JSON: {rest!r}")
+        self.document.ended = True
+
+    def _members(self) -> None:
+        """Read `"key": value` pairs up to the closing brace."""
+        window = self.window
+        while window.peek() != b"}":
+            key = self._value()
+            if not isinstance(key, str):
+                self._damage(0, "a key is missing")
+            if window.peek() != b":":
+                self._damage(0, f"':' is missing after key {key!r}")
+            window.drop(1)
+            if key == "traceEvents" and window.peek() == b"[":
+                window.drop(1)
+                self._events()
+            else:
+                self.document.metadata[key] = self._value()
+            if window.peek() == b",":
+                window.drop(1)
+            elif window.peek() != b"}":
+                self._damage(0, "',' or '}' is missing")
+        window.drop(1)
+
+    def _value(self) -> Any:  # noqa: ANN401 - foreign JSON enters here
+        """Decode one metadata value, reading on until it is whole."""
+        window = self.window
+        if not window.peek():
+            self._damage(0, "the file ends", truncated=True)
+        while True:
+            text = window.buffer.decode("utf-8", "surrogateescape")
+            try:
+                value, end = _VALUE.raw_decode(text)
+            except (json.JSONDecodeError, RecursionError) as err:
+                pos = getattr(err, "pos", 0)
+                if len(window.buffer) < MAX_EVENT_BYTES and window.more():
+                    continue
+                at = len(text[:pos].encode("utf-8", "surrogateescape"))
+                truncated = window.final and at >= len(window.buffer) - 1
+                self._damage(at, getattr(err, "msg", "nested too deeply"), truncated=truncated)
+            if end == len(text) and window.more():
+                continue
+            window.drop(len(text[:end].encode("utf-8", "surrogateescape")))
+            return value
+
+    def _events(self) -> None:
+        """Read one list of events; the window stands after its `[`."""
+        document, window = self.document, self.window
+        document.lists += 1
+        while True:
+            if self._typed_block():
+                continue
+            too_large = len(window.buffer) >= MAX_EVENT_BYTES
+            final = window.final or (too_large and self.salvage)
+            block = read_block(window.buffer, salvage=self.salvage, final=final)
+            self._account(block)
+            window.drop(block.used)
+            if block.closed:
+                return
+            if too_large and not block.used:
+                self._damage(0, "an event does not end", event=document.events + 1)
+            if not window.more() and (window.final and final):
+                self._end_too_early()
+
+    def _end_too_early(self) -> None:
+        inside = bool(self.window.buffer.strip())
+        event = self.document.events + 1 if inside else self.document.events
+        what = (
+            f"the file ends inside event {event}"
+            if inside
+            else f"the file ends after event {event}"
+        )
+        self._damage(len(self.window.buffer), what, event=event, truncated=True)
+
+    def _typed_block(self) -> bool:
+        """Decode everything up to the last separator in the window; False when that fails."""
+        window = self.window
+        if not self.separator:
+            return False
+        if len(window.buffer) < 2 * len(self.separator) and not window.more():
+            return False
+        cut = window.buffer.rfind(self.separator)
+        if cut < 0:
+            return False
+        raw = window.buffer[: cut + 1]
+        try:
+            events = _DECODER.decode(b"[" + raw + b"]")
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        if not raw.isascii() and not _is_utf8(raw):
+            return False
+        self._take(events)
+        window.drop(cut + len(self.separator) - 1)
+        window.more()
+        return True
+
+    def _account(self, block: Block) -> None:
+        document = self.document
+        if block.events:
+            self._take(block.events)
+        self.separator = block.separator or self.separator
+        document.skipped += block.skipped
+        document.broken |= block.broken or block.skipped > 0
+        document.control += block.control
+        document.bad_utf8 += block.bad_utf8
+        if block.damage:
+            self._damage(block.damage.at, block.damage.what, event=document.events + 1)
+
+    def _take(self, events: list[Event]) -> None:
+        self.document.events += len(events)
+        self.take(events)
+
+    def _damage(self, at: int, what: str, *, event: int = 0, truncated: bool = False) -> None:
+        raise DamagedDocument(self.window.base + at, what, event=event, truncated=truncated)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,157 @@
+"""Read one Kineto file (PyTorch profiler JSON, any dialect) into its ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent.core.kernels import RankTrace
+from agent.core.proposals import Finding
+from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
+from agent.traces.collect import COUNTED, Collector
+from agent.traces.document import DamagedDocument, Document, read_document
+from agent.traces.inflate import ByteStream, Progress
+from agent.traces.summary import FileFacts, summarise_file
+
+SALVAGE_HINT = "--salvage reads the whole events, skips the rest and stamps the result INCOMPLETE"
+
+
+def read_kineto(
+    path: Path,
+    source: str,
+    *,
+    salvage: bool = False,
+    context: bool = False,
+    progress: Progress | None = None,
+) -> tuple[RankTrace, ...]:
+    """Read one file; a merged file gives one `RankTrace` per rank.
+
+    Raises:
+        CorruptTrace: the JSON or its compression is damaged and `salvage` is off.
+        UnknownTraceFormat: JSON, but no trace.
+        TraceError: no GPU kernels in it.
+    """
+    stream = ByteStream(path, source, progress=progress)
+    collector = Collector(context=context)
+    try:
+        document = read_document(stream, collector.take, salvage=salvage)
+    except DamagedDocument as damaged:
+        raise _damage_error(damaged, stream) from None
+    collector.finish()
+    _require_trace(document, source)
+    if not salvage:
+        _require_whole(document, stream)
+    _require_kernels(document, collector, source)
+    complete = document.ended and not document.broken and not stream.damage
+    findings = _file_findings(document, stream, collector, complete=complete)
+    facts = FileFacts(source, document.metadata, complete, document.skipped, findings)
+    return summarise_file(collector, facts)
+
+
+def _damage_error(damaged: DamagedDocument, stream: ByteStream) -> TraceError:
+    """Say where the text breaks: line, byte and event, and what to do."""
+    source = stream.source
+    if damaged.truncated:
+        cause = f"; {stream.damage}" if stream.damage else ""
+        code = "TR010" if stream.damage else "TR009"
+        message = f"truncated: {damaged.what}, after {damaged.at} bytes of JSON{cause}"
+        return CorruptTrace(code, message, location=source, hint=SALVAGE_HINT)
+    if damaged.at <= 3 and not damaged.event and "neither" in damaged.what:
+        return not_json(source)
+    line, column = _line_of(stream.path, source, damaged.at)
+    event = f" in event {damaged.event}" if damaged.event else ""
+    message = f"damaged JSON at byte {damaged.at} (column {column}){event}: {damaged.what}"
+    return CorruptTrace("TR008", message, location=f"{source}:{line}", hint=SALVAGE_HINT)
+
+
+def not_json(source: str) -> UnknownTraceFormat:
+    """Say that a file is no trace at all."""
+    return UnknownTraceFormat(
+        "TR003",
+        "not JSON, and no other trace format that is known",
+        location=source,
+        hint="name a trace written by the PyTorch profiler, rocprofv3, rpd or nsys",
+    )
+
+
+def _line_of(path: Path, source: str, at: int) -> tuple[int, int]:
+    """Give line and column (from 1) of a byte of the decompressed file."""
+    line, column, left = 1, 1, at
+    for chunk in ByteStream(path, source):
+        part = chunk[:left]
+        line += part.count(b"\n")
+        last = part.rfind(b"\n")
+        column = len(part) - last if last >= 0 else column + len(part)
+        left -= len(part)
+        if not left:
+            break
+    return line, column
+
+
+def _require_trace(document: Document, source: str) -> None:
+    if document.lists:
+        return
+    keys = ", ".join(sorted(document.metadata)[:5]) or "none"
+    raise UnknownTraceFormat(
+        "TR005",
+        f"not a trace: JSON without a traceEvents list (keys: {keys})",
+        location=source,
+        hint="export it with torch.profiler's export_chrome_trace",
+    )
+
+
+def _require_whole(document: Document, stream: ByteStream) -> None:
+    if stream.damage:
+        message = f"{stream.damage}, after {document.size} bytes of JSON"
+        raise CorruptTrace("TR010", message, location=stream.source, hint=SALVAGE_HINT)
+    if document.lists > 1:
+        message = f"{document.lists} traceEvents lists in one file: it is not clear which to read"
+        raise CorruptTrace("TR015", message, location=stream.source, hint=SALVAGE_HINT)
+
+
+def _require_kernels(document: Document, collector: Collector, source: str) -> None:
+    if any(len(rank.kernels.name) for rank in collector.ranks.values()):
+        return
+    if not document.events:
+        raise TraceError(
+            "TR006",
+            "0 events in traceEvents",
+            location=source,
+            hint="capture again: the profiler was stopped before anything ran",
+        )
+    launches = sum(
+        flag & COUNTED for rank in collector.ranks.values() for flag in rank.launches.flags
+    )
+    if launches:
+        what = (
+            f"but {launches} kernel launches: the profiler had no GPU activity (CUPTI / roctracer)"
+        )
+        hint = "profile with ProfilerActivity.CUDA and check that no other profiler holds the GPU"
+    else:
+        what = "and no kernel launches: nothing ran on a GPU in this window"
+        hint = "profile while the model runs, with ProfilerActivity.CUDA"
+    raise TraceError(
+        "TR007", f"0 GPU kernels in {document.events} events, {what}", location=source, hint=hint
+    )
+
+
+def _file_findings(
+    document: Document, stream: ByteStream, collector: Collector, *, complete: bool
+) -> tuple[Finding, ...]:
+    found: list[tuple[str, str]] = []
+    if document.control:
+        found.append(("TR020", f"control characters in the text of {document.control} events"))
+    if document.bad_utf8:
+        found.append(("TR021", f"invalid UTF-8 replaced in {document.bad_utf8} events"))
+    if stream.junk_at is not None:
+        found.append(("TR022", f"bytes after the gzip data ignored, from byte {stream.junk_at} on"))
+    if not complete:
+        cause = f"; {stream.damage}" if stream.damage else ""
+        found.append(
+            ("TR023", f"INCOMPLETE: {document.skipped} malformed events were skipped{cause}")
+        )
+    if collector.unpaired:
+        found.append(("TR036", f"{collector.unpaired} events begin (B) and never end, left out"))
+    return tuple(
+        Finding(code, message, severity="warning", location=stream.source)
+        for code, message in found
+    )

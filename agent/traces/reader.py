@@ -1,0 +1,207 @@
+"""Files, folders and globs -> one run: finds the files, sniffs, reads, and checks the ranks."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.core.kernels import RankTrace, Trace
+from agent.core.proposals import Finding
+from agent.errors import TraceError, UnknownTraceFormat
+from agent.traces import run
+from agent.traces.formats import HEAD_BYTES, find_format
+from agent.traces.inflate import Progress, read_head
+from agent.traces.kineto import not_json, read_kineto
+
+Named = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """A file of a run.
+
+    Attributes:
+        path: where it lies.
+        source: how results name it: relative to what all files of the run share.
+        shown: how errors name it: as the user would type it.
+        found: it was found in a folder, so it need not be a trace.
+    """
+
+    path: Path
+    source: str
+    shown: str
+    found: bool = False
+
+
+def read_trace(
+    paths: Sequence[Named] | Named,
+    *,
+    salvage: bool = False,
+    context: bool = False,
+    progress: Progress | None = None,
+) -> Trace:
+    """Read one run from files, folders or globs.
+
+    Args:
+        paths: what the user named; all files together are the ranks of one run.
+        salvage: read the whole events of damaged files and mark the result incomplete.
+        context: keep shapes, operator stacks and Python frames (`RankTrace.context`).
+        progress: called as bytes of a file are read.
+
+    Raises:
+        TraceError: nothing to read, or nothing that can be read.
+        UsageError: a merged file stands beside its parts.
+    """
+    named = [
+        os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)
+    ]
+    files = find_files(named)
+    ranks: list[RankTrace] = []
+    unreadable: list[TraceError] = []
+    findings: list[Finding] = []
+    for file in files:
+        try:
+            ranks += read_file(file, salvage=salvage, context=context, progress=progress)
+        except UnknownTraceFormat as err:
+            if not file.found:
+                raise
+            findings.append(_not_read(err))
+            unreadable += [err] if file is files[-1] and not ranks and not unreadable else []
+        except TraceError as err:
+            if len(files) == 1:
+                raise
+            unreadable.append(err)
+    return run.assemble(_run_name(named), ranks, unreadable, findings)
+
+
+def _not_read(err: TraceError) -> Finding:
+    message = f"no trace, passed over: {err.message}"
+    return Finding("TR044", message, severity="note", location=err.location)
+
+
+def _run_name(named: Sequence[str]) -> str:
+    """Name a run as the user did, without the folders of an absolute path."""
+    return " ".join(
+        os.path.basename(os.path.normpath(path)) if os.path.isabs(path) else path for path in named
+    )
+
+
+def read_file(
+    file: TraceFile,
+    *,
+    salvage: bool = False,
+    context: bool = False,
+    progress: Progress | None = None,
+) -> tuple[RankTrace, ...]:
+    """Read one file of any format; its content decides, not its suffix."""
+    try:
+        return _read_any(file, salvage=salvage, context=context, progress=progress)
+    except TraceError as err:
+        if err.location.startswith(file.source):
+            err.location = file.shown + err.location[len(file.source) :]
+        raise
+
+
+def _read_any(
+    file: TraceFile, *, salvage: bool, context: bool, progress: Progress | None
+) -> tuple[RankTrace, ...]:
+    if not file.path.stat().st_size:
+        raise UnknownTraceFormat(
+            "TR002", "empty file", location=file.source, hint="capture or copy it again"
+        )
+    head = read_head(file.path, file.source, HEAD_BYTES)
+    known = find_format(head, file.path)
+    if known and known.reader:
+        return known.load_reader()(file.path, file.source, salvage=salvage)
+    if known:
+        raise UnknownTraceFormat(
+            "TR004",
+            f"a {known.name} file, which is not read",
+            location=file.source,
+            hint=f"export it first: {known.export}",
+        )
+    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+        raise not_json(file.source)
+    return read_kineto(file.path, file.source, salvage=salvage, context=context, progress=progress)
+
+
+def find_files(named: Sequence[str]) -> list[TraceFile]:
+    """Give the files that some files, folders and globs stand for, each once, in order.
+
+    Raises:
+        TraceError: a name stands for nothing.
+    """
+    if not named:
+        raise TraceError("TR001", "no trace is named", hint="name files, a folder or a glob")
+    entries: dict[str, tuple[Path, str, bool]] = {}
+    for name in named:
+        for path, found in _expand(name):
+            entries.setdefault(os.path.realpath(path), (path, os.fspath(path), found))
+    parent = _shared_folder([path for path, _, _ in entries.values()])
+    return [
+        TraceFile(path, _relative(path, parent), shown, found)
+        for path, shown, found in entries.values()
+    ]
+
+
+def _shared_folder(paths: Sequence[Path]) -> str:
+    folders = {os.path.abspath(path.parent) for path in paths}
+    return os.path.commonpath(folders)
+
+
+def _relative(path: Path, parent: str) -> str:
+    return Path(os.path.relpath(os.path.abspath(path), parent)).as_posix()
+
+
+def _expand(name: str) -> Iterator[tuple[Path, bool]]:
+    path = Path(name)
+    if path.is_dir():
+        yield from _in_folder(path)
+    elif path.is_file():
+        yield path, False
+    elif path.exists():
+        raise TraceError("TR013", "not a regular file", location=name, hint="name a trace file")
+    elif glob.has_magic(name):
+        yield from _in_glob(name)
+    else:
+        raise TraceError(
+            "TR001", "no such file or folder", location=name, hint="check the name of the trace"
+        )
+
+
+def _in_folder(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Give the files of a folder, or of the folders in it where it holds none itself."""
+    try:
+        files = _visible(folder.iterdir()) or _visible(folder.rglob("*"))
+    except OSError as err:
+        reason = err.strerror or str(err)
+        raise TraceError("TR013", f"cannot be read: {reason}", location=str(folder)) from err
+    if not files:
+        raise TraceError(
+            "TR014",
+            "no traces in this folder",
+            location=str(folder),
+            hint="name the folder that holds the files of all ranks",
+        )
+    yield from ((path, True) for path in files)
+
+
+def _visible(paths: Iterator[Path]) -> list[Path]:
+    return sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
+
+
+def _in_glob(pattern: str) -> Iterator[tuple[Path, bool]]:
+    matches = sorted(glob.glob(pattern, recursive=True))
+    if not matches:
+        raise TraceError(
+            "TR001", "the pattern matches nothing", location=pattern, hint="check the pattern"
+        )
+    for match in matches:
+        path = Path(match)
+        if path.is_dir():
+            yield from _in_folder(path)
+        else:
+            yield path, True

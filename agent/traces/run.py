@@ -1,0 +1,198 @@
+"""Ranks -> one run: order, labels, and which are doubled, missing or unreadable; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent.core.kernels import RankTrace, Trace
+from agent.core.proposals import Finding
+from agent.errors import TraceError, UsageError
+from agent.traces.ranks import merged_profile, missing_numbers, unique_labels
+
+_PADDED = re.compile(r"^(?P<axis>[A-Z]+)(?P<number>\d+)$")
+
+
+def assemble(
+    name: str,
+    ranks: Sequence[RankTrace],
+    unreadable: Sequence[TraceError] = (),
+    findings: Sequence[Finding] = (),
+) -> Trace:
+    """Make a run of the ranks that were read.
+
+    Raises:
+        TraceError: no rank could be read.
+        UsageError: a merged file stands beside its parts, so that ranks would count twice.
+    """
+    _refuse_merged_with_parts(ranks, unreadable)
+    if not ranks:
+        raise _nothing_read(unreadable)
+    kept, found = _drop_copies(_in_order(ranks))
+    kept = _with_labels(kept)
+    found = [
+        *findings,
+        *found,
+        *(_unreadable(err) for err in unreadable),
+        *_doubled(kept),
+        *_missing(kept),
+        *_stages(kept),
+    ]
+    return Trace(name, tuple(kept), tuple(found), tuple(_lost(err) for err in unreadable))
+
+
+def _nothing_read(unreadable: Sequence[TraceError]) -> TraceError:
+    first = unreadable[0]
+    if len(unreadable) == 1:
+        return first
+    others = ", ".join(_lost(err) for err in unreadable[1:])
+    message = f"{first.message} (and {len(unreadable) - 1} more unreadable: {others})"
+    return type(first)(first.code, message, location=first.location, hint=first.hint)
+
+
+def _lost(err: TraceError) -> str:
+    return re.sub(r":\d+$", "", err.location)
+
+
+def _in_order(ranks: Sequence[RankTrace]) -> list[RankTrace]:
+    return sorted(
+        ranks,
+        key=lambda rank: (
+            rank.rank is None,
+            rank.rank or 0,
+            rank.label,
+            rank.stage,
+            rank.info.source,
+        ),
+    )
+
+
+def _refuse_merged_with_parts(ranks: Sequence[RankTrace], unreadable: Sequence[TraceError]) -> None:
+    sources = sorted({rank.info.source for rank in ranks} | {_lost(err) for err in unreadable})
+    for merged in sources:
+        parts = [source for source in sources if source != merged]
+        if not parts or not _is_merged_of(merged, parts, ranks):
+            continue
+        lost = "".join(f"; unreadable: {err}" for err in unreadable)
+        message = f"merged file and per-rank files of the same profile id; use one{lost}"
+        raise UsageError(
+            "TR012",
+            message,
+            location=merged,
+            hint=f"name {merged} alone, or the {len(parts)} per-rank files without it",
+        )
+
+
+def _is_merged_of(merged: str, parts: Sequence[str], ranks: Sequence[RankTrace]) -> bool:
+    """Tell by the file's name, or by ranks of one file that are another file's, event for event."""
+    profile = merged_profile(merged)
+    if profile and any(profile in part for part in parts):
+        return True
+    inside = [rank for rank in ranks if rank.info.source == merged]
+    if len(inside) < 2:
+        return False
+    figures = [_figures(rank) for rank in inside]
+    return any(_figures(rank) in figures for rank in ranks if rank.info.source in parts)
+
+
+def _figures(rank: RankTrace) -> tuple[object, ...]:
+    return rank.origin_ns, rank.span_ns, rank.count, rank.kernel_ns, tuple(rank.stats)
+
+
+def _drop_copies(ranks: Sequence[RankTrace]) -> tuple[list[RankTrace], list[Finding]]:
+    """Leave out a rank that is another one's copy under a second name."""
+    kept: list[RankTrace] = []
+    found: list[Finding] = []
+    seen: dict[tuple[object, ...], RankTrace] = {}
+    for rank in ranks:
+        identity = (*_figures(rank), rank.rank, rank.label, rank.stage)
+        if rank.kernels is None or identity not in seen:
+            seen[identity] = rank
+            kept.append(rank)
+            continue
+        first = seen[identity].info.source
+        message = f"the same events as {first}, counted once"
+        found.append(Finding("TR041", message, severity="warning", location=rank.info.source))
+    return kept, found
+
+
+def _with_labels(ranks: Sequence[RankTrace]) -> list[RankTrace]:
+    staged = len({rank.stage for rank in ranks}) > 1
+    wanted = [
+        f"{rank.label} {rank.stage}" if staged and rank.stage else rank.label for rank in ranks
+    ]
+    return [
+        replace(rank, label=label) for rank, label in zip(ranks, unique_labels(wanted), strict=True)
+    ]
+
+
+def _unreadable(err: TraceError) -> Finding:
+    return Finding(
+        "TR042",
+        f"unreadable, left out of all figures: {err.code} {err.message}",
+        severity="error",
+        location=err.location,
+        hint=err.hint,
+    )
+
+
+def _doubled(ranks: Sequence[RankTrace]) -> list[Finding]:
+    groups: dict[tuple[object, str], list[str]] = {}
+    for rank in ranks:
+        if rank.rank is not None:
+            groups.setdefault((rank.rank, rank.stage), []).append(rank.info.source)
+    return [
+        Finding(
+            "TR041",
+            f"rank {number} is there {len(sources)} times: {', '.join(sources)}",
+            severity="warning",
+            hint="name the files of one capture only",
+        )
+        for (number, _), sources in groups.items()
+        if len(sources) > 1
+    ]
+
+
+def _missing(ranks: Sequence[RankTrace]) -> list[Finding]:
+    """Compare the ranks of each stage with the world size, or with a gap in their numbers."""
+    found: list[Finding] = []
+    for stage in sorted({rank.stage for rank in ranks}):
+        members = [rank for rank in ranks if rank.stage == stage]
+        numbers = [rank.rank for rank in members if rank.rank is not None]
+        if len(numbers) < len(members):
+            continue
+        known = [rank.info.world_size for rank in members if rank.info.world_size]
+        world_size = max(known, default=max(numbers) + 1)
+        missing = missing_numbers(numbers, world_size)
+        if missing:
+            found.append(_missing_finding(members, missing, world_size if known else None, stage))
+    return found
+
+
+def _missing_finding(
+    members: Sequence[RankTrace], missing: Sequence[int], world_size: int | None, stage: str
+) -> Finding:
+    padded = _PADDED.match(members[0].label)
+    names = [
+        f"{padded['axis']}{number:0{len(padded['number'])}d}" if padded else str(number)
+        for number in missing
+    ]
+    rank_s = "rank" if len(names) == 1 else "ranks"
+    verb = "is" if len(names) == 1 else "are"
+    world = f" of world_size {world_size}" if world_size else ""
+    of_stage = f" in stage {stage}" if stage else ""
+    return Finding(
+        "TR040",
+        f"{rank_s} {', '.join(names)}{world} {verb} absent{of_stage}",
+        severity="note" if len(members) == 1 else "warning",
+    )
+
+
+def _stages(ranks: Sequence[RankTrace]) -> list[Finding]:
+    stages = sorted({rank.stage for rank in ranks if rank.stage})
+    if len(stages) < 2:
+        return []
+    message = f"files of stages {' and '.join(stages)} in one run; their figures add up"
+    hint = "name the files of one stage to keep them apart"
+    return [Finding("TR043", message, severity="warning", hint=hint)]

@@ -1,0 +1,263 @@
+"""Columns -> `RankTrace`: signatures with their sums, the timeline, and what was odd; pure."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import msgspec
+
+from agent.core.kernels import (
+    GpuWork,
+    KernelName,
+    KernelTable,
+    RankTrace,
+    Signature,
+    SignatureStats,
+    Step,
+    TraceInfo,
+    Vendor,
+)
+from agent.core.proposals import Finding
+from agent.traces import odd
+from agent.traces.collect import UNKNOWN, Collector, RankColumns
+from agent.traces.context import gather_context, known_frames
+from agent.traces.events import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET
+from agent.traces.link import Links, link_launches
+from agent.traces.measure import Timeline, measure
+from agent.traces.ranks import (
+    distributed,
+    merged_labels,
+    parse_file_name,
+    parse_merged_key,
+    stem_of,
+)
+
+_WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
+_VERSIONS: Final = (
+    "cuda_driver_version",
+    "cuda_runtime_version",
+    "cupti_version",
+    "hip_driver_version",
+    "hip_runtime_version",
+    "roctracer_version",
+    "trace_id",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What is known of the file as a whole."""
+
+    source: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    complete: bool = True
+    skipped: int = 0
+    findings: tuple[Finding, ...] = ()
+
+
+def summarise_file(collector: Collector, facts: FileFacts) -> tuple[RankTrace, ...]:
+    """Give the ranks of one file; ranks without any GPU work are left out."""
+    ranks = [rank for rank in collector.ranks.values() if len(rank.kernels.name)]
+    ranks.sort(key=lambda rank: rank.key)
+    merged = merged_labels([rank.key for rank in ranks if rank.key])
+    traces = [_summarise_rank(collector, rank, facts, merged) for rank in ranks]
+    first = traces[0]
+    traces[0] = replace(first, findings=(*facts.findings, *first.findings))
+    return tuple(traces)
+
+
+def _summarise_rank(
+    collector: Collector, rank: RankColumns, facts: FileFacts, merged: Mapping[str, str]
+) -> RankTrace:
+    links = link_launches(rank)
+    timeline = measure(rank.kernels)
+    signatures, ids = _sign(collector, rank, links)
+    table = _table(rank, signatures, ids, timeline)
+    number, world_size = distributed(facts.metadata)
+    named = parse_merged_key(rank.key) if rank.key else parse_file_name(facts.source)
+    if rank.key:
+        number = named.coordinates[0][1] if named.coordinates else None
+    elif number is None:
+        number = named.number
+    signature_of = [signatures[number] for number in ids] if collector.context else []
+    context = gather_context(collector, rank, links, signature_of) if collector.context else {}
+    label = merged.get(rank.key) or ("" if number is None else str(number)) or named.label
+    return RankTrace(
+        label=label or stem_of(facts.source),
+        info=TraceInfo(
+            source=facts.source,
+            format="kineto",
+            vendor=_vendor(facts.metadata),
+            device_names=_device_names(facts.metadata),
+            world_size=world_size,
+            complete=facts.complete,
+            skipped_events=facts.skipped,
+            has_shapes=rank.shapes > 0,
+            has_stacks=collector.n_frames > 0,
+            properties=_properties(facts.metadata, links),
+        ),
+        stats=_stats(table),
+        rank=number,
+        stage=named.stage,
+        kernels=table,
+        busy_ns=timeline.busy_ns,
+        span_ns=timeline.span_ns,
+        origin_ns=timeline.origin_ns,
+        launches=links.n_launches,
+        linked_ns=_linked_ns(rank, links, timeline),
+        replays=links.replays,
+        clipped=timeline.clipped,
+        steps=_steps(rank, timeline.origin_ns),
+        context=context,
+        fingerprint=known_frames(collector) if collector.context else frozenset(),
+        findings=odd.describe(rank, table, links, timeline, facts.source),
+    )
+
+
+def _sign(
+    collector: Collector, rank: RankColumns, links: Links
+) -> tuple[tuple[Signature, ...], array[int]]:
+    """Give the distinct signatures in order, and for each kernel the number of its own."""
+    kernels = rank.kernels
+    keys: dict[tuple[int, int, int, int], int] = {}
+    ids = [
+        keys.setdefault(key, len(keys))
+        for key in zip(
+            kernels.name, kernels.work, _operator_kinds(rank, links), links.replayed, strict=True
+        )
+    ]
+    signatures = _signatures(collector, keys)
+    ordered = sorted(set(signatures))
+    number = {signature: at for at, signature in enumerate(ordered)}
+    renumber = [number[signature] for signature in signatures]
+    return tuple(ordered), array("I", [renumber[at] for at in ids])
+
+
+def _table(
+    rank: RankColumns,
+    signatures: tuple[Signature, ...],
+    ids: array[int],
+    timeline: Timeline,
+) -> KernelTable:
+    """Make the kernel table, without repeated events."""
+    kernels = rank.kernels
+    columns = [
+        ids,
+        array("q", [start - timeline.origin_ns for start in kernels.start_ns]),
+        kernels.duration_ns,
+        kernels.device,
+        kernels.stream,
+        kernels.correlation,
+    ]
+    if timeline.duplicates:
+        columns = [_without(column, timeline.duplicates) for column in columns]
+    return KernelTable(signatures, *columns)
+
+
+def _linked_ns(rank: RankColumns, links: Links, timeline: Timeline) -> int:
+    durations, operators = rank.kernels.duration_ns, links.operator
+    linked = sum(
+        duration
+        for duration, operator in zip(durations, operators, strict=True)
+        if operator != UNKNOWN
+    )
+    repeated = (at for at in timeline.duplicates if operators[at] != UNKNOWN)
+    return linked - sum(durations[at] for at in repeated)
+
+
+def _operator_kinds(rank: RankColumns, links: Links) -> list[int]:
+    what = rank.operators.what
+    return [UNKNOWN if operator == UNKNOWN else what[operator] for operator in links.operator]
+
+
+def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
+    return array(column.typecode, [value for at, value in enumerate(column) if at not in dropped])
+
+
+def _signatures(
+    collector: Collector, keys: Mapping[tuple[int, int, int, int], int]
+) -> list[Signature]:
+    names = list(collector.names.ids)
+    operators = list(collector.operators.ids)
+    return [
+        Signature(
+            KernelName(str(names[name])),
+            *_operator(operators[operator] if operator != UNKNOWN else None),
+            replayed=bool(replayed),
+            work=_WORK[work],
+        )
+        for name, work, operator, replayed in keys
+    ]
+
+
+def _operator(operator: Any) -> tuple[str, tuple[str, ...]]:  # noqa: ANN401 - an interned key
+    if operator is None:
+        return "", ()
+    name, types, _dims = operator
+    return name, parse_types(types)
+
+
+def parse_types(raw: bytes) -> tuple[str, ...]:
+    """Give the `Input type` column as text; () where there is none."""
+    if not raw:
+        return ()
+    try:
+        decoded = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ()
+    if not isinstance(decoded, list):
+        return ()
+    return tuple(member if isinstance(member, str) else "" for member in decoded)
+
+
+def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
+    n_signatures = len(table.signatures)
+    durations: list[list[int]] = [[] for _ in range(n_signatures)]
+    appends = [members.append for members in durations]
+    for signature, duration in zip(table.signature_id, table.duration_ns, strict=True):
+        appends[signature](duration)
+    return {
+        signature: SignatureStats(len(members), sum(members), min(members), max(members))
+        for signature, members in zip(table.signatures, durations, strict=True)
+        if members
+    }
+
+
+def _steps(rank: RankColumns, origin_ns: int) -> tuple[Step, ...]:
+    """Give the profiler's steps; SGLang's `step[...]` where it wrote none; the GPU's own first."""
+    named = [step for step in rank.steps if step[1].startswith("ProfilerStep#")] or rank.steps
+    on_gpu = [step for step in named if step[0] == GPU_ANNOTATION]
+    chosen = {(start, end, name) for _, name, start, end in on_gpu or named}
+    return tuple(
+        Step(name, start - origin_ns, end - origin_ns) for start, end, name in sorted(chosen)
+    )
+
+
+def _device_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    devices = metadata.get("deviceProperties")
+    if not isinstance(devices, list):
+        return ()
+    names = [device.get("name") for device in devices if isinstance(device, dict)]
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))
+
+
+def _vendor(metadata: Mapping[str, Any]) -> Vendor:
+    names = " ".join(_device_names(metadata))
+    if "AMD" in names or "Instinct" in names or "Radeon" in names:
+        return "rocm"
+    if "NVIDIA" in names or "Tesla" in names:
+        return "cuda"
+    if any(key.startswith(("hip_", "roctracer_", "rocprof")) for key in metadata):
+        return "rocm"
+    if any(key.startswith(("cuda_", "cupti_")) for key in metadata):
+        return "cuda"
+    return "unknown"
+
+
+def _properties(metadata: Mapping[str, Any], links: Links) -> tuple[tuple[str, str], ...]:
+    found = {key: str(metadata[key]) for key in _VERSIONS if key in metadata}
+    found["linking"] = "enclosure" if links.by_enclosure else "external-id"
+    return tuple(sorted(found.items()))
