@@ -73,9 +73,19 @@ def merge_stats(
     return {signature: merged[signature] for signature in sorted(merged)}
 
 
+def kernels_of(table: Mapping[Signature, SignatureStats]) -> dict[Signature, SignatureStats]:
+    """Keep the kernels of a signature table."""
+    return {signature: stats for signature, stats in table.items() if signature.work == "kernel"}
+
+
+def copies_of(table: Mapping[Signature, SignatureStats]) -> dict[Signature, SignatureStats]:
+    """Keep what is not a kernel: copies and fills, which run beside kernels on copy engines."""
+    return {signature: stats for signature, stats in table.items() if signature.work != "kernel"}
+
+
 @dataclass(frozen=True, slots=True)
 class KernelTable:
-    """Columns of the kernels of one rank, in file order; one entry per GPU event.
+    """Columns of the GPU work of one rank, in file order; one entry per GPU event.
 
     `signature_id` indexes `signatures`. `start_ns` is relative to `RankTrace.origin_ns`.
     `duration_ns` is as recorded but never negative (a negative one is stored as 0 and reported).
@@ -217,13 +227,13 @@ class RankTrace:
 
     @property
     def count(self) -> int:
-        """Number of GPU kernels, copies and fills."""
-        return sum(stats.count for stats in self.stats.values())
+        """Number of kernels; copies and fills are not kernels."""
+        return sum(stats.count for stats in kernels_of(self.stats).values())
 
     @property
     def kernel_ns(self) -> int:
-        """Sum of recorded durations; streams overlap, so this is not busy time."""
-        return sum(stats.time_ns for stats in self.stats.values())
+        """Sum of recorded kernel durations; streams overlap, so this is not busy time."""
+        return sum(stats.time_ns for stats in kernels_of(self.stats).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,17 +250,17 @@ class Trace:
 
     @property
     def stats(self) -> dict[Signature, SignatureStats]:
-        """Signature table over all ranks."""
+        """Signature table over all ranks, copies and fills included."""
         return merge_stats(rank.stats for rank in self.ranks)
 
     @property
     def kernel_ns(self) -> int:
-        """Sum of recorded durations over all ranks."""
+        """Sum of recorded kernel durations over all ranks."""
         return sum(rank.kernel_ns for rank in self.ranks)
 
     @property
     def count(self) -> int:
-        """Number of GPU kernels, copies and fills over all ranks."""
+        """Number of kernels over all ranks."""
         return sum(rank.count for rank in self.ranks)
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NewType
 
-from agent.core.kernels import Signature, SignatureStats, Trace
+from agent.core.kernels import Signature, SignatureStats, Trace, copies_of, kernels_of
 from agent.core.proposals import Evidence, Origin
 
 RuleId = NewType("RuleId", str)
@@ -152,22 +152,27 @@ class LabelledTrace:
     trace: Trace
     ruleset: RuleSet
     labels: Mapping[Signature, Label]
-    _stats: Mapping[Signature, SignatureStats] = field(init=False, repr=False)
+    _all: Mapping[Signature, SignatureStats] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Sum the ranks once."""
-        object.__setattr__(self, "_stats", self.trace.stats)
+        object.__setattr__(self, "_all", self.trace.stats)
 
-    @property
+    @cached_property
     def stats(self) -> Mapping[Signature, SignatureStats]:
-        """Signature table over all ranks."""
-        return self._stats
+        """Signature table of the kernels over all ranks: what categories and coverage add up."""
+        return kernels_of(self._all)
+
+    @cached_property
+    def copies(self) -> Mapping[Signature, SignatureStats]:
+        """Copies and fills over all ranks: shown beside the kernels, never added to their time."""
+        return copies_of(self._all)
 
     @cached_property
     def categories(self) -> tuple[CategoryTotal, ...]:
         """Totals per category present in the trace, most time first, then by name."""
         sums: dict[CategoryId, tuple[int, int]] = {}
-        for signature, stats in self._stats.items():
+        for signature, stats in self.stats.items():
             category = self.labels[signature].category
             count, time_ns = sums.get(category, (0, 0))
             sums[category] = (count + stats.count, time_ns + stats.time_ns)
@@ -178,6 +183,6 @@ class LabelledTrace:
     def coverage(self) -> Coverage:
         """Kernel time by grade."""
         sums = {"validated": 0, "vendor": 0, "inferred": 0, "unlabelled": 0}
-        for signature, stats in self._stats.items():
+        for signature, stats in self.stats.items():
             sums[self.labels[signature].grade or "unlabelled"] += stats.time_ns
         return Coverage(**sums)
