@@ -14,9 +14,11 @@ from functools import lru_cache
 
 import pycxxfilt
 
-_SUFFIX = re.compile(r"(?:(?: \[clone \.[^\[\]]*\])+| \(\.[\w.]+\)|\.kd)$")
-_MAX_MANGLED = 16_384
-_MAX_DEMANGLED = 1 << 18
+_CLONE = re.compile(r" \[clone \.[^\[\]]*\]| \(\.[\w.]+\)")
+_MAX_MANGLED = 8_192
+_MAX_DEMANGLED = 262_144
+_MAX_TRY = 4 << 20
+_BACK_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
 
 _ANONYMOUS = re.compile(r"<unnamed>(?=::)|\(unnamed(?: namespace)?\)(?=::)|`anonymous namespace'")
 _NSYS_LAMBDA = re.compile(r"\[(lambda\([^\[\]]*\)) \(instance (\d+)\)\]")
@@ -28,21 +30,66 @@ _LLVM_UNNAMED = re.compile(r"'lambda(\d*)'\(|'unnamed(\d*)'|[()]")
 _LOCAL_RETURN = re.compile(r"(?<=[<(,])( ?)void (?=[A-Za-z_])(?!const\b|volatile\b)")
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8_192)
 def canonical_name(raw: str) -> str:
     """Give the canonical form of a raw kernel name; the same name when there is nothing to do."""
-    name = _SUFFIX.sub("", raw)
+    name = _without_clone(raw)
     if name.startswith(("_Z", "__Z")) and len(name) <= _MAX_MANGLED:
-        name = _SUFFIX.sub("", _demangled(name))
+        name = _without_clone(_demangled(name))
     return _kineto_spelling(name)
+
+
+def _without_clone(name: str) -> str:
+    end = len(name)
+    while True:
+        if name.endswith(".kd", 0, end):
+            end -= len(".kd")
+        elif (start := _clone_start(name, end)) >= 0:
+            end = start
+        else:
+            return name[:end]
+
+
+def _clone_start(name: str, end: int) -> int:
+    """Find where a clone suffix that ends at `end` begins; -1 where there is none."""
+    opening = " [clone ." if name.endswith("]", 0, end) else " (."
+    start = name.rfind(opening, 0, end)
+    return start if start >= 0 and _CLONE.fullmatch(name, start, end) else -1
 
 
 def _demangled(mangled: str) -> str:
     try:
-        demangled = pycxxfilt.demangle(mangled)
+        demangled = pycxxfilt.demangle(mangled) if _stays_small(mangled) else None
     except (ValueError, RuntimeError, UnicodeError):
         return mangled
     return demangled if demangled and len(demangled) <= _MAX_DEMANGLED else mangled
+
+
+def _stays_small(mangled: str) -> bool:
+    """Tell whether a mangled name demangles to at most `_MAX_DEMANGLED` characters.
+
+    A back reference repeats an earlier part, so 300 characters can stand for gigabytes, which the
+    demangler would write. References are let in a few at a time from the left, the rest being
+    masked by identifiers of the same length; each can at most double the length of the last try.
+    """
+    spots = [found.start() for found in _BACK_REFERENCE.finditer(mangled)]
+    size, live = 8 * len(mangled), 0
+    if "cvT" in mangled:  # a conversion operator may refer to a later part
+        return False
+    while True:
+        live += max(1, (_MAX_TRY // size).bit_length() - 1)
+        if live >= len(spots):
+            return True
+        at = spots[live]
+        masked = mangled[:at] + _BACK_REFERENCE.sub(_mask, mangled[at:])
+        size = max(len(pycxxfilt.demangle(masked) or ""), len(mangled))
+        if size > _MAX_DEMANGLED:
+            return False
+
+
+def _mask(found: re.Match[str]) -> str:
+    length = len(found[0]) - 1
+    return f"{length}{'A' * length}" if length < 10 else "A"
 
 
 def _kineto_spelling(name: str) -> str:
@@ -72,7 +119,11 @@ def _plain_literal(found: re.Match[str]) -> str:
 
 
 def _libiberty_lambdas(name: str) -> str:
-    """Turn `'lambda0'(int)` into `{lambda(int)#2}`: LLVM counts from nothing, then 0, 1, ..."""
+    """Turn `'lambda0'(int)` into `{lambda(int)#2}`: LLVM counts "", 0, 1, ...
+
+    LLVM also writes the return type of a template around a local name (only `void` is seen), which
+    `__cxa_demangle` leaves out.
+    """
     written: list[str] = []
     closers: list[str] = []
     done = 0
@@ -80,6 +131,8 @@ def _libiberty_lambdas(name: str) -> str:
         written.append(name[done : found.start()])
         done = found.end()
         written.append(_rewritten(found, closers))
+    if any(closer != ")" for closer in closers):
+        return name
     written.append(name[done:])
     return _LOCAL_RETURN.sub(r"\1", "".join(written))
 
