@@ -13,6 +13,7 @@ import re
 from functools import lru_cache
 
 import pycxxfilt
+import re2
 
 _CLONE = re.compile(r" \[clone \.[^\[\]]*\]| \(\.[\w.]+\)")
 _MAX_MANGLED = 8_192
@@ -26,6 +27,12 @@ _SPACED_REFERENCE = re.compile(r"(?<=[\w>)\]*&]) (?=[&*])")
 _CLOSERS = re.compile(r"(?<=>)(?=>)(?<!operator>)")
 _CAST_LITERAL = re.compile(r"(?<=[<, ])\((int|unsigned int|long|unsigned long|bool)\)(-?\d+)\b")
 _LITERAL_SUFFIX = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul"}
+_FOREIGN = re2.compile(
+    rb"[`']| [&*]|>>|unnamed|operator \(| \(instance |"
+    rb"[<, ]\((?:int|unsigned int|long|unsigned long|bool)\)-?\d"
+)
+"""Whether there is anything to rewrite, in one pass; ten tests with `in` take four times it."""
+
 _LLVM_UNNAMED = re.compile(r"'lambda(\d*)'\(|'unnamed(\d*)'|[()]")
 _LOCAL_RETURN = re.compile(r"(?<=[<(,])( ?)void (?=[A-Za-z_])(?!const\b|volatile\b)")
 
@@ -93,22 +100,16 @@ def _mask(found: re.Match[str]) -> str:
 
 
 def _kineto_spelling(name: str) -> str:
-    """Rewrite what other demanglers spell differently; the tests for presence keep this cheap."""
-    if "unnamed" in name or "`" in name:
-        name = _ANONYMOUS.sub("(anonymous namespace)", name)
+    """Rewrite what other demanglers spell differently."""
+    if _FOREIGN.search(name.encode("utf-8", "replace")) is None:
+        return name
+    name = _ANONYMOUS.sub("(anonymous namespace)", name)
     if "'" in name:
         name = _libiberty_lambdas(name)
-    if " (instance " in name:
-        name = _NSYS_LAMBDA.sub(r"{\1#\2}", name)
-    if " &" in name or " *" in name:
-        name = _SPACED_REFERENCE.sub("", name)
-    if "operator (" in name:
-        name = name.replace("operator ()", "operator()")
-    if "<(" in name or ", (" in name:
-        name = _CAST_LITERAL.sub(_plain_literal, name)
-    if ">>" in name:
-        name = _CLOSERS.sub(" ", name)
-    return name
+    name = _NSYS_LAMBDA.sub(r"{\1#\2}", name)
+    name = _SPACED_REFERENCE.sub("", name).replace("operator ()", "operator()")
+    name = _CAST_LITERAL.sub(_plain_literal, name)
+    return _CLOSERS.sub(" ", name)
 
 
 def _plain_literal(found: re.Match[str]) -> str:

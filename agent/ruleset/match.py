@@ -1,9 +1,14 @@
 """Apply a rule set: signature -> label. First match wins; time is linear in the name's length.
 
-A rule's `kernel` is searched in the raw and in the canonical name, see `agent.core.names`.
+A rule's `kernel` is searched in the raw and in the canonical name, see `agent.core.names`. All
+patterns are tried at once: a scan for the literals they need leaves a few candidates of 300 rules
+(`benchmarks/rules.py`: a fortieth of the time that trying each pattern on each name takes;
+docs/decisions/0031).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 import re2
 
@@ -11,8 +16,12 @@ from agent.core.kernels import Signature, Trace
 from agent.core.names import canonical_name
 from agent.core.rules import UNLABELLED, Label, LabelledTrace, Rule, RuleSet
 
-PATTERN_MEMORY = 1 << 23
+PATTERN_MEMORY = 1 << 20
 """Bytes one compiled pattern may take; RE2 then goes on without its cache, still linear."""
+
+_CHUNK_PATTERNS = 1_000
+_CHUNK_CHARACTERS = 16_384
+"""What one literal scan may hold: at about 65,000 characters RE2 refuses to build it."""
 
 
 def options() -> re2.Options:
@@ -29,25 +38,30 @@ class Pattern:
 
     def __init__(self, pattern: str) -> None:
         """Compile; raises `re2.error` when RE2 does not accept the pattern."""
-        self._regexp = re2.compile(pattern.encode("utf-8", "replace"), options())
+        self._regexp = re2.compile(_utf8(pattern), options())
 
     def found_in(self, name: str) -> bool:
         """Tell whether the pattern is found in the raw or the canonical name."""
         return any(self._regexp.search(spelling) is not None for spelling in _spellings(name))
+
+    def search(self, text: str) -> bool:
+        """Tell whether the pattern is found in the text as it is."""
+        return self._regexp.search(_utf8(text)) is not None
 
 
 class Matcher:
     """A compiled rule set."""
 
     def __init__(self, ruleset: RuleSet) -> None:
+        """Compile all rules; raises `re2.error` when RE2 does not accept a pattern."""
         self.ruleset = ruleset
-        self._kernels = [Pattern(rule.kernel) for rule in ruleset.rules]
+        self._kernels = _PatternSet([rule.kernel for rule in ruleset.rules])
         self._ops = [Pattern(rule.op) if rule.op else None for rule in ruleset.rules]
         self._names: dict[str, tuple[int, ...]] = {}
 
     def label(self, signature: Signature) -> Label:
         """Give the label of one signature: the first rule that matches it."""
-        for index in self._by_name(signature.name):
+        for index in self._deciding(signature.name):
             if self._applies(index, signature):
                 rule = self.ruleset.rules[index]
                 return Label(rule.category, rule.id, rule.grade)
@@ -55,27 +69,33 @@ class Matcher:
 
     def matching(self, signature: Signature) -> tuple[Rule, ...]:
         """Give every rule that matches, the winner first."""
-        rules = self.ruleset.rules
         return tuple(
-            rules[index]
-            for index in self._by_name(signature.name)
+            self.ruleset.rules[index]
+            for index in self._kernels.found_in(signature.name)
             if self._applies(index, signature)
         )
 
     def matching_name(self, name: str) -> tuple[Rule, ...]:
         """Give every rule whose `kernel` matches the name, whatever its op and dtypes."""
-        return tuple(self.ruleset.rules[index] for index in self._by_name(name))
+        return tuple(self.ruleset.rules[index] for index in self._kernels.found_in(name))
 
-    def _by_name(self, name: str) -> tuple[int, ...]:
+    def _deciding(self, name: str) -> tuple[int, ...]:
+        """Give the rules that match by name, up to the first that asks nothing else."""
         known = self._names.get(name)
         if known is None:
-            found = (i for i, pattern in enumerate(self._kernels) if pattern.found_in(name))
-            known = self._names[name] = tuple(found)
+            known = self._names[name] = tuple(self._up_to_first(name))
         return known
+
+    def _up_to_first(self, name: str) -> Iterator[int]:
+        for index in self._kernels.found_in(name):
+            yield index
+            rule = self.ruleset.rules[index]
+            if not rule.op and not rule.input_dtypes:
+                return
 
     def _applies(self, index: int, signature: Signature) -> bool:
         rule, op = self.ruleset.rules[index], self._ops[index]
-        if op is not None and not (signature.op and op.found_in(signature.op)):
+        if op is not None and not (signature.op and op.search(signature.op)):
             return False
         return _dtypes_agree(rule.input_dtypes, signature.input_dtypes)
 
@@ -83,9 +103,52 @@ class Matcher:
 def label_trace(trace: Trace, ruleset: RuleSet) -> LabelledTrace:
     """Label every signature of a trace."""
     matcher = Matcher(ruleset)
-    return LabelledTrace(
-        trace, ruleset, {signature: matcher.label(signature) for signature in trace.stats}
-    )
+    labels = {signature: matcher.label(signature) for signature in trace.stats}
+    return LabelledTrace(trace, ruleset, labels)
+
+
+class _PatternSet:
+    """Many patterns behind scans for their literals."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._chunks = [
+            (start, scan, [scan.re(index).search for index in range(len(chunk))])
+            for start, chunk in _chunks(patterns)
+            for scan in (_filter(chunk),)
+        ]
+
+    def found_in(self, name: str) -> Iterator[int]:
+        """Give the indices of the patterns found in a name, in order, each tried when asked for."""
+        spellings = _spellings(name)
+        # A literal in the canonical name is one in a raw name that starts with it.
+        scanned = spellings[-1:] if spellings[-1].startswith(spellings[0]) else spellings
+        for start, scan, searches in self._chunks:
+            candidates: set[int] = set()
+            for spelling in scanned:
+                candidates.update(scan.Match(spelling, potential=True) or ())
+            for index in sorted(candidates):
+                search = searches[index]
+                if any(search(spelling) is not None for spelling in spellings):
+                    yield start + index
+
+
+def _filter(patterns: Sequence[str]) -> re2.Filter:
+    chosen, built = options(), re2.Filter()
+    for pattern in patterns:
+        built.Add(_utf8(pattern), chosen)
+    built.Compile()
+    return built
+
+
+def _chunks(patterns: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    start, size = 0, 0
+    for index, pattern in enumerate(patterns):
+        size += len(pattern)
+        if index > start and (size > _CHUNK_CHARACTERS or index - start >= _CHUNK_PATTERNS):
+            yield start, patterns[start:index]
+            start, size = index, len(pattern)
+    if start < len(patterns):
+        yield start, patterns[start:]
 
 
 def _dtypes_agree(wanted: tuple[str, ...], seen: tuple[str, ...]) -> bool:
@@ -97,6 +160,10 @@ def _dtypes_agree(wanted: tuple[str, ...], seen: tuple[str, ...]) -> bool:
 
 
 def _spellings(name: str) -> tuple[bytes, ...]:
+    """Give the canonical and then the raw name, once where they are the same."""
     canonical = canonical_name(name)
-    raw = name.encode("utf-8", "replace")
-    return (raw,) if canonical == name else (raw, canonical.encode("utf-8", "replace"))
+    return (_utf8(name),) if canonical == name else (_utf8(canonical), _utf8(name))
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
