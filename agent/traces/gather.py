@@ -1,0 +1,264 @@
+"""GPU work, event by event, into the `RankTrace` of one rank: for every format but Kineto.
+
+These formats know no operators, so a signature is a name, the kind of work, and whether a graph
+launch replayed it. Copies and fills keep the profiler's own name for them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from agent.core.kernels import (
+    GpuWork,
+    GraphReplays,
+    KernelName,
+    KernelTable,
+    RankTrace,
+    Signature,
+    SignatureStats,
+    TraceInfo,
+)
+from agent.core.proposals import Finding
+from agent.errors import TraceError
+from agent.traces import odd
+from agent.traces.collect import UNKNOWN, RankColumns
+from agent.traces.link import Links
+from agent.traces.measure import Timeline, measure
+from agent.traces.numbers import INT64_MAX
+from agent.traces.ranks import parse_file_name, stem_of
+
+SALVAGE_HINT: Final = "--salvage reads the whole rows and stamps the result INCOMPLETE"
+_INT32_MAX: Final = (1 << 31) - 1
+
+What = tuple[object, GpuWork, bool]
+"""A kernel's name or the id that stands for it, the kind of work, and: known to be replayed."""
+
+
+@dataclass(slots=True)
+class Launches:
+    """The launching calls of one process, where the file records them.
+
+    Attributes:
+        count: calls that launch a kernel, a graph or a copy.
+        graphs: start and correlation of each graph launch.
+    """
+
+    count: int = 0
+    graphs: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Events:
+    """Columns of one process while its file is read; `finish` makes the `RankTrace`."""
+
+    def __init__(self) -> None:
+        """Begin without events."""
+        self.rank = RankColumns("")
+        self.launches = Launches()
+        self._whats: dict[What, int] = {}
+
+    def __len__(self) -> int:
+        """Count the events so far."""
+        return len(self.rank.kernels.name)
+
+    def add(
+        self,
+        what: What,
+        start_ns: int,
+        end_ns: int,
+        *,
+        place: tuple[int, int, int] = (UNKNOWN, UNKNOWN, UNKNOWN),
+        correlation: int = UNKNOWN,
+    ) -> None:
+        """Add one event; `place` is device, stream and hardware queue, each -1 where unknown.
+
+        The queue stands for the stream in a process whose streams are not recorded.
+
+
+        Raises:
+            OverflowError: a time that does not fit in 64 bits.
+        """
+        number = self._whats.get(what)
+        if number is None:
+            number = self._whats[what] = len(self._whats)
+        if not -INT64_MAX <= start_ns <= end_ns <= INT64_MAX:
+            if not -INT64_MAX <= end_ns <= start_ns <= INT64_MAX:
+                raise OverflowError
+            self.rank.negative += 1
+            end_ns = start_ns
+        columns = self.rank.kernels
+        in_range = -INT64_MAX <= correlation <= INT64_MAX
+        columns.correlation.append(correlation if in_range else UNKNOWN)
+        columns.name.append(number)
+        columns.start_ns.append(start_ns)
+        columns.duration_ns.append(min(end_ns - start_ns, INT64_MAX))
+        device, stream, queue = place
+        columns.device.append(device if -_INT32_MAX <= device <= _INT32_MAX else UNKNOWN)
+        columns.stream.append(stream if -INT64_MAX <= stream <= INT64_MAX else UNKNOWN)
+        columns.external_id.append(queue if -INT64_MAX <= queue <= INT64_MAX else UNKNOWN)
+
+    def main_device(self) -> int:
+        """Give the device with most events, the lowest of equals; -1 where none is known."""
+        counts = Counter(self.rank.kernels.device)
+        return min(counts, key=lambda device: (-counts[device], device), default=UNKNOWN)
+
+    def finish(
+        self,
+        label: str,
+        info: TraceInfo,
+        name_of: Callable[[object], str] = str,
+        findings: Sequence[Finding] = (),
+    ) -> RankTrace:
+        """Close the columns; `name_of` gives the name for what `add` was given."""
+        columns = self.rank.kernels
+        if not any(stream > 0 for stream in columns.stream):
+            columns.stream = columns.external_id
+        timeline = measure(columns)
+        table = self._table(timeline, name_of)
+        replays = _replays(table, self.launches.graphs)
+        links = Links(array("i"), array("i"), bytearray(), replays=replays)
+        named = parse_file_name(info.source)
+        return RankTrace(
+            label=label or named.label or stem_of(info.source),
+            info=info,
+            stats=_stats(table),
+            rank=None if label else named.number,
+            stage=named.stage,
+            kernels=table,
+            busy_ns=timeline.busy_ns,
+            span_ns=timeline.span_ns,
+            origin_ns=timeline.origin_ns,
+            launches=self.launches.count,
+            replays=replays,
+            clipped=timeline.clipped,
+            findings=(*findings, *odd.describe(self.rank, table, links, timeline, info.source)),
+        )
+
+    def _table(self, timeline: Timeline, name_of: Callable[[object], str]) -> KernelTable:
+        """Make the kernel table, without repeated events."""
+        columns, origin = self.rank.kernels, timeline.origin_ns
+        graphs = {correlation for _, correlation in self.launches.graphs}
+        keys: dict[tuple[int, bool], int] = {}
+        kept = [at for at in range(len(columns.name)) if at not in timeline.duplicates]
+        ids = [
+            keys.setdefault((columns.name[at], columns.correlation[at] in graphs), len(keys))
+            for at in kept
+        ]
+        signatures = self._signatures(keys, name_of)
+        merged = sorted(set(signatures))
+        number = {signature: at for at, signature in enumerate(merged)}
+        return KernelTable(
+            tuple(merged),
+            array("I", [number[signatures[at]] for at in ids]),
+            array("q", [max(0, columns.start_ns[at] - origin) for at in kept]),
+            array("q", [columns.duration_ns[at] for at in kept]),
+            array("i", [columns.device[at] for at in kept]),
+            array("q", [columns.stream[at] for at in kept]),
+            array("q", [columns.correlation[at] for at in kept]),
+        )
+
+    def _signatures(
+        self, keys: Iterable[tuple[int, bool]], name_of: Callable[[object], str]
+    ) -> list[Signature]:
+        whats = list(self._whats)
+        return [
+            Signature(
+                KernelName(name_of(whats[number][0])),
+                replayed=by_correlation or whats[number][2],
+                work=whats[number][1],
+            )
+            for number, by_correlation in keys
+        ]
+
+
+def finish_processes(
+    processes: Mapping[int | str, Events],
+    info: TraceInfo,
+    *,
+    name_of: Callable[[int | str, object], str] = lambda _, what: str(what),
+    devices: Mapping[int | str, Sequence[str]] | None = None,
+    findings: Sequence[Finding] = (),
+) -> tuple[RankTrace, ...]:
+    """Make one `RankTrace` of each process that did GPU work.
+
+    A process is a rank: it is named after its device (`GPU 3`) where every process has its own,
+    else by its place in the order of process ids. `findings` are of the file as a whole.
+
+    Raises:
+        TraceError: no process did any.
+    """
+    keys = sorted((key for key in processes if len(processes[key])), key=_by_number)
+    if not keys:
+        raise no_kernels(info.source, processes.values())
+    labels = _labels([processes[key] for key in keys])
+    return tuple(
+        processes[key].finish(
+            label,
+            replace(info, device_names=tuple((devices or {}).get(key, info.device_names))),
+            lambda what, key=key: name_of(key, what),  # type: ignore[misc] # bound at once
+            () if at else findings,
+        )
+        for at, (key, label) in enumerate(zip(keys, labels, strict=True))
+    )
+
+
+def no_kernels(source: str, processes: Iterable[Events] = ()) -> TraceError:
+    """Say that a trace holds no GPU work; zeros would look like an answer."""
+    launches = sum(events.launches.count for events in processes)
+    what = f"0 GPU kernels, but {launches} launches" if launches else "0 GPU kernels"
+    return TraceError(
+        "TR007", what, location=source, hint="capture again while the model runs on the GPU"
+    )
+
+
+def incomplete(source: str, skipped: int, cause: str = "") -> Finding:
+    """Say what a salvaged file lost."""
+    message = f"INCOMPLETE: {skipped} malformed rows were skipped"
+    return Finding(
+        "TR023", f"{message}; {cause}" if cause else message, severity="warning", location=source
+    )
+
+
+def number_in(value: object) -> int:
+    """Give the device or stream number in `4`, `"4"` or `"Agent 4"`; -1 where there is none."""
+    if isinstance(value, int):
+        return value
+    text = str(value or "").strip()
+    digits = text[len(text.rstrip("0123456789")) :]
+    return int(digits) if 0 < len(digits) < 19 and digits.isascii() else UNKNOWN
+
+
+def _by_number(key: int | str) -> tuple[int, str]:
+    return (key, "") if isinstance(key, int) else (0, key)
+
+
+def _labels(processes: Sequence[Events]) -> list[str]:
+    if len(processes) == 1:
+        return [""]
+    devices = [events.main_device() for events in processes]
+    if len(set(devices)) == len(devices) and UNKNOWN not in devices:
+        return [f"GPU {device}" for device in devices]
+    return [f"process {number}" for number in range(1, len(processes) + 1)]
+
+
+def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
+    durations: list[list[int]] = [[] for _ in table.signatures]
+    for signature, duration in zip(table.signature_id, table.duration_ns, strict=True):
+        durations[signature].append(duration)
+    return {
+        signature: SignatureStats(len(members), sum(members), min(members), max(members))
+        for signature, members in zip(table.signatures, durations, strict=True)
+    }
+
+
+def _replays(table: KernelTable, graphs: Sequence[tuple[int, int]]) -> GraphReplays:
+    """Count what each graph launch brought, in time order; all of it where launches are unknown."""
+    replayed = [signature.replayed for signature in table.signatures]
+    of_graph = [at for at, signature in enumerate(table.signature_id) if replayed[signature]]
+    counts = Counter(table.correlation[at] for at in of_graph)
+    per_launch = tuple(counts[correlation] for _, correlation in sorted(graphs))
+    time_ns = sum(table.duration_ns[at] for at in of_graph)
+    return GraphReplays(per_launch, len(of_graph), time_ns)

@@ -1,0 +1,339 @@
+"""Read the JSON that rocprofv3 writes (`*_results.json`).
+
+`rocprofiler-sdk-tool` holds one element for each process. Its `buffer_records` give kernels by id
+only, `kernel_symbols` their names: mangled, mostly with `.kd`. Times are nanoseconds. Records are
+streamed; names, agents and operations are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from agent.core.kernels import RankTrace, TraceInfo
+from agent.errors import CorruptTrace
+from agent.traces.collect import UNKNOWN
+from agent.traces.events import launches_graph
+from agent.traces.gather import SALVAGE_HINT, Events, finish_processes, incomplete
+from agent.traces.inflate import ByteStream
+from agent.traces.walk import DamagedJson, Walker
+
+_TOP: Final = "rocprofiler-sdk-tool"
+_LAUNCHING: Final = re.compile(r"^hip\w*(?:Launch|Mem(?:cpy|set))")
+_GPU: Final = 2
+_Element = TypeVar("_Element")
+
+
+class _Handle(msgspec.Struct, gc=False):
+    handle: int = UNKNOWN
+
+
+class _Correlation(msgspec.Struct, gc=False):
+    internal: int = UNKNOWN
+
+
+class _Dispatch(msgspec.Struct, gc=False):
+    kernel_id: int
+    agent_id: _Handle = msgspec.field(default_factory=_Handle)
+    queue_id: _Handle = msgspec.field(default_factory=_Handle)
+
+
+class _Kernel(msgspec.Struct, gc=False):
+    start_timestamp: int
+    end_timestamp: int
+    dispatch_info: _Dispatch
+    correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
+    stream_id: _Handle = msgspec.field(default_factory=_Handle)
+
+
+class _Copy(msgspec.Struct, gc=False):
+    kind: int
+    operation: int
+    start_timestamp: int
+    end_timestamp: int
+    src_agent_id: _Handle = msgspec.field(default_factory=_Handle)
+    dst_agent_id: _Handle = msgspec.field(default_factory=_Handle)
+    correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
+    stream_id: _Handle = msgspec.field(default_factory=_Handle)
+
+
+class _Call(msgspec.Struct, gc=False):
+    kind: int
+    operation: int
+    start_timestamp: int
+    correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
+
+
+class _Symbol(msgspec.Struct, gc=False):
+    kernel_id: int
+    kernel_name: str = ""
+    formatted_kernel_name: str = ""
+
+
+class _Agent(msgspec.Struct, gc=False):
+    id: _Handle
+    type: int = 0
+    node_id: int = UNKNOWN
+    name: str = ""
+    product_name: str = ""
+
+
+@dataclass(slots=True)
+class _Process:
+    """What is kept of one element of the top-level list."""
+
+    events: Events = field(default_factory=Events)
+    pid: int = 0
+    names: dict[int, str] = field(default_factory=dict)
+    agents: dict[int, _Agent] = field(default_factory=dict)
+    handles: dict[int, int] = field(default_factory=dict)
+    operations: list[tuple[str, ...]] = field(default_factory=list)
+    calls: dict[tuple[int, int], tuple[array[int], array[int]]] = field(default_factory=dict)
+
+    def place(self, agent: int, stream: int, queue: int) -> tuple[int, int, int]:
+        """Number an agent's handle for now; `settle` makes its node id of it."""
+        return self.handles.setdefault(agent, len(self.handles)), stream, queue
+
+    def operation(self, kind: int, operation: int) -> str:
+        """Give the name of an operation, or ""."""
+        if 0 <= kind < len(self.operations):
+            names = self.operations[kind]
+            return names[operation] if 0 <= operation < len(names) else ""
+        return ""
+
+    def settle(self) -> None:
+        """Put node ids for handles, and count the launching calls."""
+        nodes = [self._node(handle) for handle in self.handles]
+        columns = self.events.rank.kernels
+        columns.device = array("i", [nodes[at] for at in columns.device])
+        launches = self.events.launches
+        for (kind, operation), (starts, correlations) in self.calls.items():
+            name = self.operation(kind, operation)
+            if _LAUNCHING.match(name):
+                launches.count += len(starts)
+                if launches_graph(name):
+                    launches.graphs += zip(starts, correlations, strict=True)
+
+    def _node(self, handle: int) -> int:
+        agent = self.agents.get(handle)
+        return agent.node_id if agent and abs(agent.node_id) < 1 << 31 else UNKNOWN
+
+    def name_of(self, what: object) -> str:
+        """Give the name of a kernel id, or of a copy's kind and operation."""
+        if isinstance(what, tuple):
+            return self.operation(*what) or "memory copy"
+        return self.names.get(what) or f"unknown kernel {what}"  # type: ignore[call-overload] # an id
+
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """Name the GPUs it used, in the order of their nodes."""
+        used = sorted(
+            (agent.node_id, agent.product_name or agent.name)
+            for handle in self.handles
+            if (agent := self.agents.get(handle)) and agent.type == _GPU
+        )
+        return tuple(dict.fromkeys(name for _, name in used if name))
+
+
+def read_rocprof_json(path: Path, source: str, *, salvage: bool = False) -> tuple[RankTrace, ...]:
+    """Read one file; one of several processes gives one `RankTrace` each.
+
+    Raises:
+        CorruptTrace: damaged, and `salvage` is off.
+        TraceError: no kernels in it.
+    """
+    return _Reader(ByteStream(path, source), salvage=salvage).read()
+
+
+class _Reader:
+    def __init__(self, stream: ByteStream, *, salvage: bool) -> None:
+        self.stream = stream
+        self.salvage = salvage
+        self.processes: list[_Process] = []
+        self.skipped = 0
+        self.damage = ""
+
+    def read(self) -> tuple[RankTrace, ...]:
+        walker = Walker(self.stream)
+        try:
+            self._top(walker)
+        except DamagedJson as damaged:
+            self._damaged(f"damaged JSON at byte {damaged.at}: {damaged.what}")
+        if self.stream.damage:
+            self._damaged(self.stream.damage)
+        keys = {f"{process.pid:020d}/{at}": process for at, process in enumerate(self.processes)}
+        for process in self.processes:
+            process.settle()
+        source = self.stream.source
+        complete = not self.damage and not self.skipped
+        info = TraceInfo(
+            source=source,
+            format="rocprofv3-json",
+            vendor="rocm",
+            complete=complete,
+            skipped_events=self.skipped,
+        )
+        return finish_processes(
+            {key: process.events for key, process in keys.items()},
+            info,
+            name_of=lambda key, what: keys[str(key)].name_of(what),
+            devices={key: process.device_names for key, process in keys.items()},
+            findings=[] if complete else [incomplete(source, self.skipped, self.damage)],
+        )
+
+    def _damaged(self, what: str) -> None:
+        if not self.salvage:
+            location = self.stream.source
+            raise CorruptTrace("TR065", what, location=location, hint=SALVAGE_HINT)
+        self.damage = self.damage or what
+
+    def _top(self, walker: Walker) -> None:
+        for key in walker.members():
+            if key == _TOP:
+                for _ in walker.elements():
+                    self.processes.append(_Process())
+                    self._process(walker, self.processes[-1])
+            else:
+                walker.skip()
+        if walker.peek():
+            raise DamagedJson(walker.offset, "text follows the end of the JSON")
+
+    def _process(self, walker: Walker, process: _Process) -> None:
+        for key in walker.members():
+            if key == "metadata":
+                process.pid = _pid(walker.value())
+            elif key == "strings":
+                process.operations = _operations(walker.value())
+            elif key == "agents":
+                self._list(walker, _Agent, partial(_take_agent, process), key)
+            elif key == "kernel_symbols":
+                self._list(walker, _Symbol, partial(_take_symbol, process), key)
+            elif key == "buffer_records":
+                self._records(walker, process)
+            else:
+                walker.skip()
+
+    def _records(self, walker: Walker, process: _Process) -> None:
+        for key in walker.members():
+            if key == "kernel_dispatch":
+                self._list(walker, _Kernel, partial(_take_kernel, process), key)
+            elif key == "memory_copy":
+                self._list(walker, _Copy, partial(_take_copy, process), key)
+            elif key == "hip_api":
+                self._list(walker, _Call, partial(_take_call, process), key)
+            else:
+                walker.skip()
+
+    def _list(
+        self,
+        walker: Walker,
+        element: type[_Element],
+        take: Callable[[_Element], None],
+        name: str,
+    ) -> None:
+        """Stream one list; a member of another shape is converted, or counted as damaged."""
+        position = 0
+
+        def take_block(block: Sequence[Any]) -> None:
+            nonlocal position
+            for member in block:
+                position += 1
+                try:
+                    take(_as(element, member))
+                except (msgspec.ValidationError, OverflowError) as err:
+                    self._bad_record(name, position, str(err))
+
+        walker.blocks(msgspec.json.Decoder(list[element]), take_block)  # type: ignore[valid-type]
+
+    def _bad_record(self, name: str, position: int, why: str) -> None:
+        if not self.salvage:
+            raise CorruptTrace(
+                "TR061",
+                f"record {position} of {name}: {why or 'a time does not fit in 64 bits'}",
+                location=self.stream.source,
+                hint=SALVAGE_HINT,
+            )
+        self.skipped += 1
+
+
+def _as(element: type[_Element], member: object) -> _Element:
+    if isinstance(member, element):
+        return member
+    return msgspec.convert(member, element, strict=False)
+
+
+def _take_agent(process: _Process, agent: _Agent) -> None:
+    process.agents[agent.id.handle] = agent
+
+
+def _take_symbol(process: _Process, symbol: _Symbol) -> None:
+    name = symbol.kernel_name or symbol.formatted_kernel_name
+    process.names[symbol.kernel_id] = _repaired(name)
+
+
+def _take_kernel(process: _Process, kernel: _Kernel) -> None:
+    dispatch = kernel.dispatch_info
+    process.events.add(
+        (dispatch.kernel_id, "kernel", False),
+        kernel.start_timestamp,
+        kernel.end_timestamp,
+        place=process.place(
+            dispatch.agent_id.handle, kernel.stream_id.handle, dispatch.queue_id.handle
+        ),
+        correlation=kernel.correlation_id.internal,
+    )
+
+
+def _take_copy(process: _Process, copy: _Copy) -> None:
+    destination = process.agents.get(copy.dst_agent_id.handle)
+    on_gpu = destination is None or destination.type == _GPU
+    agent = copy.dst_agent_id if on_gpu else copy.src_agent_id
+    process.events.add(
+        ((copy.kind, copy.operation), "memcpy", False),
+        copy.start_timestamp,
+        copy.end_timestamp,
+        place=process.place(agent.handle, copy.stream_id.handle, UNKNOWN),
+        correlation=copy.correlation_id.internal,
+    )
+
+
+def _take_call(process: _Process, call: _Call) -> None:
+    known = process.operation(call.kind, call.operation)
+    if known and not _LAUNCHING.match(known):
+        return
+    key = (call.kind, call.operation)
+    starts, correlations = process.calls.setdefault(key, (array("q"), array("q")))
+    starts.append(call.start_timestamp)
+    correlations.append(call.correlation_id.internal)
+
+
+def _pid(metadata: object) -> int:
+    pid = metadata.get("pid") if isinstance(metadata, dict) else None
+    return pid if isinstance(pid, int) and pid >= 0 else 0
+
+
+def _operations(strings: object) -> list[tuple[str, ...]]:
+    """Give the operations of each kind of buffer record, in the order of their numbers."""
+    kinds = strings.get("buffer_records") if isinstance(strings, dict) else None
+    return [
+        tuple(map(str, kind["operations"]))
+        if isinstance(kind, dict) and isinstance(kind.get("operations"), list)
+        else ()
+        for kind in (kinds if isinstance(kinds, list) else ())
+    ]
+
+
+def _repaired(name: str) -> str:
+    """Replace bytes that were no UTF-8, and kept as surrogates until here."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape").decode(errors="replace")
+    return name
