@@ -55,7 +55,7 @@ def assembled(draft: Draft, *, base: RuleSet | None) -> tuple[RuleSet, tuple[Fin
     source = f"builtin@{version}" if is_builtin else PurePath(draft.source).name
     rules = _rules(draft, source)
     categories = _categories(declared, base)
-    _check_categories(draft, rules, categories)
+    _check_categories(draft, categories)
     own = {rule.id for _, rule in rules}
     kept = [rule for _, rule in rules]
     kept += [rule for rule in (base.rules if base else ()) if rule.id not in own]
@@ -103,6 +103,9 @@ def _head(draft: Draft) -> RuleFileForm | None:
     if type(schema) is int and schema != SCHEMA:
         hint = f"this release reads schema = {SCHEMA}"
         draft.report("RS004", f"unknown schema {schema}", ("schema",), hint=hint)
+    for key in ("category", "rule"):
+        if not isinstance(draft.parsed.get(key, []), list):
+            draft.report("RS003", f"{key} must be a list of tables: [[{key}]]", (key,))
     return _form(draft, RuleFileForm, outside, ())
 
 
@@ -139,6 +142,7 @@ def _rules(draft: Draft, source: str) -> list[tuple[Place, Rule]]:
         place = ("rule", index)
         form = _form(draft, RuleForm, value, place)
         if form is None:
+            _check_rest(draft, value, place)
             continue
         line = line_of(draft.lines, place)
         rule = form.value(source, line)
@@ -152,10 +156,7 @@ def _rules(draft: Draft, source: str) -> list[tuple[Place, Rule]]:
 
 def _tables(draft: Draft, key: str) -> list[object]:
     value = draft.parsed.get(key, [])
-    if isinstance(value, list):
-        return value
-    draft.report("RS003", f"{key} must be a list of tables: [[{key}]]", (key,))
-    return []
+    return value if isinstance(value, list) else []
 
 
 def _form(draft: Draft, form: type[_FormT], value: object, place: Place) -> _FormT | None:
@@ -197,6 +198,14 @@ def _patterns_work(draft: Draft, rule: Rule, place: Place) -> bool:
     return True
 
 
+def _check_rest(draft: Draft, value: object, place: Place) -> None:
+    """Check the patterns of a rule whose form is wrong, so that one run shows all."""
+    if isinstance(value, dict):
+        for key in ("kernel", "op"):
+            if isinstance(pattern := value.get(key), str):
+                _compiled(draft, pattern, (*place, key))
+
+
 def _compiled(draft: Draft, pattern: str, place: Place) -> Pattern | None:
     try:
         return Pattern(pattern)
@@ -207,16 +216,15 @@ def _compiled(draft: Draft, pattern: str, place: Place) -> Pattern | None:
         return None
 
 
-def _check_categories(
-    draft: Draft, rules: list[tuple[Place, Rule]], categories: tuple[Category, ...]
-) -> None:
-    known = {category.id for category in categories}
-    for place, rule in rules:
-        if rule.category in known:
+def _check_categories(draft: Draft, categories: tuple[Category, ...]) -> None:
+    known: set[str] = {category.id for category in categories}
+    for index, value in enumerate(_tables(draft, "rule")):
+        named = value.get("category") if isinstance(value, dict) else None
+        if not isinstance(named, str) or named in known:
             continue
-        near = difflib.get_close_matches(rule.category, sorted(known), n=1)
+        near = difflib.get_close_matches(named, sorted(known), n=1)
         hint = f'did you mean "{near[0]}"?' if near else "declare it with [[category]]"
-        if rule.category == UNLABELLED:
+        if named == UNLABELLED:
             hint = "it means that no rule matches, so no rule can name it"
-        message = f'rule "{rule.id}" names the unknown category "{rule.category}"'
-        draft.report("RS006", message, (*place, "category"), hint=hint)
+        message = f'unknown category "{shown(named, limit=100)}"'
+        draft.report("RS006", message, ("rule", index, "category"), hint=hint)

@@ -117,7 +117,7 @@ class RuleForm(_Form):
     """One `[[rule]]`."""
 
     id: IdText
-    category: CategoryText
+    category: Text
     kernel: Annotated[str, Field(max_length=10_000)]
     op: Text = ""
     input_dtypes: Annotated[list[Text], Field(max_length=8)] = []

@@ -46,12 +46,12 @@ class Statement:
     end: int
 
 
-def statements(text: str) -> tuple[Statement, ...]:
+def statements(text: str, *, start: int = 0) -> tuple[Statement, ...]:
     """Give every header and key of a valid TOML text, in order.
 
-    The text must have been accepted by a TOML parser; a byte order mark must be gone.
+    The text must have been accepted by a TOML parser; `start` skips a byte order mark.
     """
-    return tuple(_scan(text))
+    return tuple(_scan(text, start))
 
 
 def line_table(text: str) -> dict[Place, int]:
@@ -74,10 +74,10 @@ def line_of(lines: Mapping[Place, int], place: Place) -> int:
     return 1
 
 
-def _scan(text: str) -> Iterator[Statement]:
+def _scan(text: str, start: int) -> Iterator[Statement]:
     counts: dict[Place, int] = {}
     header: Place = ()
-    at = _after(_BLANK, text, 0)
+    at = _after(_BLANK, text, start)
     line, counted = 1, 0
     while at < len(text):
         line, counted = line + text.count("\n", counted, at), at
@@ -89,9 +89,7 @@ def _scan(text: str) -> Iterator[Statement]:
         at = _after(_BLANK, text, statement.end)
 
 
-def _header(
-    text: str, start: int, line: int, counts: dict[Place, int]
-) -> tuple[Statement, Place]:
+def _header(text: str, start: int, line: int, counts: dict[Place, int]) -> tuple[Statement, Place]:
     is_array = text.startswith("[[", start)
     keys, end = _dotted(text, start + (2 if is_array else 1))
     end += 2 if is_array else 1
