@@ -17,7 +17,7 @@ from agent.core.proposals import Evidence, EvidenceKind, Finding, Proposal
 MAX_EVIDENCE = 5
 MAX_TEXT = 262_144
 Line = Annotated[int, Field(strict=True)]
-Sha = Annotated[str, Field(pattern=r"\A(?:[0-9a-f]{40}|sha256:[0-9a-f]{64})\Z")]
+Sha = Annotated[str, Field(pattern=r"\A(?:[0-9a-f]{40}|sha256:[0-9a-f]{64})\z")]
 Short = Annotated[str, Field(max_length=1_000)]
 KernelNameText = Annotated[str, Field(min_length=1, max_length=20_000)]
 
