@@ -1,0 +1,153 @@
+"""What a reviewer sees of one proposal, as lines; every foreign character is made visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.core.proposals import Evidence, Finding, Verdict
+from agent.core.text import shown
+from agent.errors import SourceError
+from agent.review.draft import Draft, Moves
+
+Style = Literal["plain", "heading", "dim", "added", "removed", "marked", "warning"]
+ReadSource = Callable[[str, str, int, int], Sequence[str]]
+"""(repo, path, first line, last line) -> the lines at the pinned commit; raises `SourceError`."""
+
+CONTEXT_LINES = 3
+MAX_NAME, MAX_KERNELS, MAX_SOURCE_WIDTH, MAX_RATIONALE = 160, 8, 200, 1_000
+_TAB = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text without control characters."""
+
+    text: str = ""
+    style: Style = "plain"
+
+
+def presented(
+    verdict: Verdict, draft: Draft, read: ReadSource, *, position: str
+) -> tuple[Line, ...]:
+    """Give everything a person needs to decide on one admitted proposal."""
+    return (
+        Line(),
+        Line(f"{position}  {shown(draft.rule.id)}  {_admission(verdict)}", "heading"),
+        *_rationale(verdict),
+        *_moves(draft.moves),
+        *found(verdict.findings),
+        *_sources(verdict.evidence, read),
+        Line(),
+        *map(_diff_line, draft.diff),
+    )
+
+
+def found(findings: Sequence[Finding]) -> Iterator[Line]:
+    """Give the gate's findings."""
+    for finding in findings:
+        where = f" {shown(finding.location)}" if finding.location else ""
+        text = f"{finding.severity}: {finding.code}{where} {shown(finding.message, limit=600)}"
+        yield Line(text, "dim" if finding.severity == "note" else "warning")
+        if finding.hint:
+            yield Line(f"  hint: {shown(finding.hint, limit=600)}", "dim")
+
+
+def milliseconds(time_ns: int) -> str:
+    """Give nanoseconds as milliseconds, cut at the microsecond."""
+    return f"{time_ns // 1_000_000:,}.{time_ns // 1_000 % 1_000:03d} ms"
+
+
+def share(time_ns: int, total_ns: int) -> str:
+    """Give a part of a whole in percent, or nothing where there is no whole."""
+    return f" ({100 * time_ns / total_ns:.2f} % of kernel time)" if total_ns else ""
+
+
+def counted(number: int, what: str) -> str:
+    """Give `1 name`, `2 names`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _admission(verdict: Verdict) -> str:
+    state = f", {verdict.end_state}" if verdict.end_state else ""
+    return f"{shown(verdict.proposal.category)}, admitted at {verdict.level}{state}"
+
+
+def _rationale(verdict: Verdict) -> Iterator[Line]:
+    origin = verdict.proposal.origin
+    if origin.provider:
+        model = origin.model_returned or origin.model
+        who = f"{origin.provider}:{model}" if model else origin.provider
+        yield Line(f"proposed by {shown(who, limit=MAX_NAME)}", "dim")
+    if verdict.proposal.rationale:
+        yield Line(f'its reason: "{shown(verdict.proposal.rationale, limit=MAX_RATIONALE)}"', "dim")
+
+
+def _moves(moves: Moves) -> Iterator[Line]:
+    if not moves.total_ns:
+        yield Line("moves: not known without a trace")
+        return
+    how_much = f"{milliseconds(moves.time_ns)}{share(moves.time_ns, moves.total_ns)}"
+    yield Line(
+        f"moves: {counted(moves.names, 'name')}, {counted(moves.count, 'event')}, {how_much}"
+    )
+    for move in moves.moves:
+        by = f" (rule {', '.join(map(shown, move.rules))})" if move.rules else ""
+        yield Line(
+            f"  {shown(move.category_from)} -> {shown(move.category_to)}{by}: "
+            f"{counted(move.names, 'name')}, {counted(move.count, 'event')}, "
+            f"{milliseconds(move.time_ns)}"
+        )
+    for name, count, time_ns in moves.kernels[:MAX_KERNELS]:
+        text = f"  {milliseconds(time_ns):>14}  {count:>8,}  {shown(name, limit=MAX_NAME)}"
+        yield Line(text, "dim")
+    if len(moves.kernels) > MAX_KERNELS:
+        yield Line(f"  and {counted(len(moves.kernels) - MAX_KERNELS, 'more name')}", "dim")
+
+
+def _sources(evidence: Sequence[Evidence], read: ReadSource) -> Iterator[Line]:
+    for entry in evidence:
+        yield Line()
+        yield Line(f"{entry.kind}: {place(entry)}", "heading")
+        qualname = entry.pin.qualname if entry.pin else entry.symbol
+        if qualname:
+            yield Line(f"  in {shown(qualname, limit=MAX_NAME)}", "dim")
+        for guard in entry.pin.guards if entry.pin else ():
+            yield Line(f"  when {shown(guard, limit=MAX_SOURCE_WIDTH)}", "dim")
+        if entry.kind != "binary":
+            yield from _source_lines(entry, read)
+
+
+def place(entry: Evidence) -> str:
+    """Give `repo@commit path:first-last` of a piece of evidence."""
+    first, last = entry.lines
+    lines = f"{first}" if first == last else f"{first}-{last}"
+    commit = entry.commit[: 12 + len("sha256:") * entry.commit.startswith("sha256:")]
+    return shown(f"{entry.repo}@{commit} {entry.path}:{lines}")
+
+
+def _source_lines(entry: Evidence, read: ReadSource) -> Iterator[Line]:
+    first, last = entry.lines
+    start = max(1, first - CONTEXT_LINES)
+    try:
+        lines = read(entry.repo, entry.path, start, last + CONTEXT_LINES)
+    except SourceError as err:
+        yield Line(f"  cannot be shown: {shown(str(err))}", "warning")
+        return
+    for number, text in enumerate(lines, start):
+        pinned = first <= number <= last
+        visible = shown(text.replace("\t", _TAB), limit=MAX_SOURCE_WIDTH)
+        mark = ">" if pinned else " "
+        yield Line(f"{mark} {number:>6}  {visible}", "marked" if pinned else "plain")
+
+
+def _diff_line(text: str) -> Line:
+    style: Style = "plain"
+    if text.startswith(("---", "+++", "@@")):
+        style = "heading"
+    elif text.startswith("+"):
+        style = "added"
+    elif text.startswith("-"):
+        style = "removed"
+    return Line(shown(text.replace("\t", _TAB)), style)

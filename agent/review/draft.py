@@ -1,0 +1,226 @@
+"""An admitted verdict -> the next text of the rule file, its diff and what it moves; pure.
+
+Nothing is written here: `agent.review.commit` writes exactly the text that was drafted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.core.kernels import Signature, SignatureStats, Trace
+from agent.core.proposals import Origin, Verdict
+from agent.core.rules import Acceptance, CategoryId, Label, Rule, RuleId, RuleSet
+from agent.review.naming import new_rule_id
+from agent.ruleset.codec import RULE_FILE, builtin_version, parse_rules
+from agent.ruleset.editing import with_rule
+from agent.ruleset.match import Matcher, Pattern
+from agent.ruleset.writing import file_text
+
+MAX_EXAMPLES, MAX_COUNTEREXAMPLES = 5, 2
+MAX_NEAR_NAME = 400
+"""Names longer than this are no near misses: they would drown the rule in the diff."""
+_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Kernels that change their category; `rules` are those that labelled them before."""
+
+    category_from: CategoryId
+    category_to: CategoryId
+    names: int
+    count: int
+    time_ns: int
+    rules: tuple[RuleId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What a new rule changes on one trace; `total_ns` is all its kernel time.
+
+    `kernels` are the names that move with their counts and times, most time first.
+    """
+
+    moves: tuple[Move, ...] = ()
+    kernels: tuple[tuple[str, int, int], ...] = ()
+    total_ns: int = 0
+
+    @property
+    def names(self) -> int:
+        """Distinct raw names that move."""
+        return len(self.kernels)
+
+    @property
+    def count(self) -> int:
+        """Events that move."""
+        return sum(move.count for move in self.moves)
+
+    @property
+    def time_ns(self) -> int:
+        """Kernel time that moves."""
+        return sum(move.time_ns for move in self.moves)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The rule file with one more rule; `before` is None where the file is new."""
+
+    rule: Rule
+    ruleset: RuleSet
+    before: str | None
+    after: str
+    diff: tuple[str, ...]
+    moves: Moves
+
+
+def draft_rule(
+    verdict: Verdict,
+    acceptance: Acceptance,
+    *,
+    text: str | None,
+    ruleset: RuleSet,
+    name: str = RULE_FILE,
+    trace: Trace | None = None,
+) -> Draft:
+    """Draft the rule file that holds the admitted rule.
+
+    `text` is the rule file now (None: there is none) and `ruleset` what it means; `name` is how
+    the diff calls it.
+
+    Raises:
+        ValueError: the verdict does not admit.
+        RuleFileError: the text cannot take the rule.
+    """
+    if not verdict.admitted or verdict.level < "L3":
+        message = "only an admitted, source-validated proposal becomes a rule"
+        raise ValueError(message)
+    rule = _rule(verdict, acceptance, ruleset, trace)
+    if text is None:
+        after = file_text(version=1, extends=f"builtin@{builtin_version()}", rules=[rule])
+    else:
+        after = with_rule(text, rule, before=_overridden(rule, ruleset, name))
+    extended = parse_rules(after, source=name)
+    return Draft(
+        rule,
+        extended,
+        text,
+        after,
+        unified_diff(text, after, name),
+        what_moves(trace, ruleset, extended),
+    )
+
+
+def unified_diff(before: str | None, after: str, name: str) -> tuple[str, ...]:
+    """Give the lines of the unified diff, without line ends."""
+    old = "/dev/null" if before is None else f"a/{name}"
+    lines = difflib.unified_diff(
+        _lines(before or ""), _lines(after), fromfile=old, tofile=f"b/{name}", lineterm=""
+    )
+    return tuple(part for line in lines for part in line.split("\n"))
+
+
+def what_moves(trace: Trace | None, old: RuleSet, new: RuleSet) -> Moves:
+    """Compare the labels of a trace under two rule sets."""
+    if trace is None:
+        return Moves()
+    before, after = Matcher(old), Matcher(new)
+    groups: dict[tuple[CategoryId, CategoryId], list[tuple[Signature, SignatureStats, Label]]] = {}
+    for signature, stats in trace.stats.items():
+        was, now = before.label(signature), after.label(signature)
+        if was.category != now.category:
+            key = (was.category, now.category)
+            groups.setdefault(key, []).append((signature, stats, was))
+    moves = [_move(key, members) for key, members in groups.items()]
+    moves.sort(key=lambda move: (-move.time_ns, move.category_from, move.category_to))
+    members = [entry for group in groups.values() for entry in group]
+    return Moves(tuple(moves), _kernels(members), trace.kernel_ns)
+
+
+def _rule(verdict: Verdict, acceptance: Acceptance, ruleset: RuleSet, trace: Trace | None) -> Rule:
+    proposal = verdict.proposal
+    examples = _examples(verdict)
+    return Rule(
+        id=new_rule_id(proposal.category, proposal.kernel, ruleset.by_id),
+        category=CategoryId(proposal.category),
+        kernel=proposal.kernel,
+        grade="validated",
+        op=proposal.op,
+        input_dtypes=proposal.input_dtypes,
+        overrides=proposal.overrides,
+        examples=examples,
+        counterexamples=_near_misses(proposal.kernel, examples, trace),
+        evidence=verdict.evidence,
+        proposed_by=None if proposal.origin == Origin() else proposal.origin,
+        accepted_by=acceptance,
+    )
+
+
+def _examples(verdict: Verdict) -> tuple[str, ...]:
+    pattern = Pattern(verdict.proposal.kernel)
+    names = dict.fromkeys((*verdict.proposal.kernels, *verdict.matched))
+    found = [name for name in names if _is_unicode(name) and pattern.found_in(name)]
+    return tuple(found[:MAX_EXAMPLES])
+
+
+def _near_misses(kernel: str, examples: Sequence[str], trace: Trace | None) -> tuple[str, ...]:
+    """Give names of the trace that look most like the examples and do not match by name."""
+    if trace is None:
+        return ()
+    pattern, wanted = Pattern(kernel), _words(examples)
+    names = {signature.name for signature in trace.stats}
+    near = [
+        (-len(wanted & _words([name])), len(name), name)
+        for name in names
+        if len(name) <= MAX_NEAR_NAME and _is_unicode(name) and not pattern.found_in(name)
+    ]
+    close = sorted(entry for entry in near if entry[0])
+    return tuple(name for *_, name in close[:MAX_COUNTEREXAMPLES])
+
+
+def _overridden(rule: Rule, ruleset: RuleSet, name: str) -> RuleId | None:
+    """Give the first rule of the same file that the new one overrides: it goes before that."""
+    for other in ruleset.rules:
+        if other.id in rule.overrides and other.source == name:
+            return other.id
+    return None
+
+
+def _move(
+    key: tuple[CategoryId, CategoryId], members: Sequence[tuple[Signature, SignatureStats, Label]]
+) -> Move:
+    return Move(
+        *key,
+        names=len({signature.name for signature, _, _ in members}),
+        count=sum(stats.count for _, stats, _ in members),
+        time_ns=sum(stats.time_ns for _, stats, _ in members),
+        rules=tuple(sorted({label.rule_id for *_, label in members if label.rule_id})),
+    )
+
+
+def _kernels(
+    members: Iterable[tuple[Signature, SignatureStats, Label]],
+) -> tuple[tuple[str, int, int], ...]:
+    sums: dict[str, tuple[int, int]] = {}
+    for signature, stats, _ in members:
+        count, time_ns = sums.get(signature.name, (0, 0))
+        sums[signature.name] = (count + stats.count, time_ns + stats.time_ns)
+    rows = [(name, *sums[name]) for name in sums]
+    return tuple(sorted(rows, key=lambda row: (-row[2], row[0])))
+
+
+def _words(names: Iterable[str]) -> set[str]:
+    return {word.lower() for name in names for word in _WORD.findall(name)}
+
+
+def _lines(text: str) -> list[str]:
+    """Split at line feeds only, as git does."""
+    lines = text.split("\n")
+    ending = lines.pop()
+    return [*lines, f"{ending}\n\\ No newline at end of file"] if ending else lines
+
+
+def _is_unicode(name: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in name)

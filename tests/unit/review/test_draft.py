@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent.core.proposals import Finding, Origin
+from agent.core.rules import RuleId
+from agent.errors import RuleFileError
+from agent.review.draft import Moves, draft_rule, unified_diff, what_moves
+from agent.ruleset.codec import builtin_version, load_builtin, parse_rules
+from agent.ruleset.match import Matcher
+from tests.builders import rule, ruleset, signature, stats, trace
+from tests.unit.review.fakes import ADA, small_trace, verdict
+
+MINE = (
+    "# ours\nschema = 1\nversion = 4\n\n[[category]]\nid = 'Attention'\ntitle = 'A'\n\n"
+    "[[rule]]\nid = 'attention.mine'  # kept\ncategory = 'Attention'\nkernel = '^_my'\ngrade = 'vendor'\n"
+    "examples = ['_my_stage1']\n"
+)
+
+
+def test_the_first_rule_makes_a_file_of_version_one_that_extends_the_builtin_one() -> None:
+    draft = draft_rule(verdict(), ADA, text=None, ruleset=load_builtin(), trace=small_trace())
+    assert draft.after.startswith(
+        f"schema = 1\nversion = 1\nextends = 'builtin@{builtin_version()}'\n"
+    )
+    assert draft.before is None
+    assert draft.diff[:2] == ("--- /dev/null", "+++ b/label-rules.toml")
+    assert all(line.startswith("+") for line in draft.diff[3:])
+
+
+def test_the_drafted_rule_carries_evidence_origin_and_who_accepted() -> None:
+    origin = Origin("openai", "gpt", "gpt-1", prompt="propose@1")
+    draft = draft_rule(verdict(origin=origin), ADA, text=None, ruleset=load_builtin())
+    written = parse_rules(draft.after).by_id[RuleId("attention.my-stage2")]
+    assert written.grade == "validated"
+    assert written.evidence[0].pin is not None
+    assert written.evidence[0].pin.guards == ("+self.fp8",)
+    assert written.proposed_by == origin
+    assert written.accepted_by == ADA
+    assert written.examples == ("_my_stage2",)
+
+
+def test_a_persons_own_rule_names_no_model() -> None:
+    draft = draft_rule(verdict(), ADA, text=None, ruleset=load_builtin())
+    assert draft.rule.proposed_by is None
+
+
+def test_counterexamples_are_the_nearest_names_that_do_not_match() -> None:
+    run = small_trace("_my_stage2", "_my_stage1", "cutlass_gemm", "_my_stage3" + "x" * 500)
+    draft = draft_rule(verdict(), ADA, text=None, ruleset=load_builtin(), trace=run)
+    assert draft.rule.counterexamples == ("_my_stage1",)
+
+
+def test_every_other_byte_of_the_file_stays() -> None:
+    rules = parse_rules(MINE)
+    draft = draft_rule(
+        verdict(overrides=("attention.mine",)), ADA, text=MINE, ruleset=rules, trace=small_trace()
+    )
+    removed = [line for line in draft.diff[2:] if line.startswith("-")]
+    assert removed == ["-version = 4"]
+    assert parse_rules(draft.after).version == 5
+    assert [entry.id for entry in draft.ruleset.rules] == ["attention.my-stage2", "attention.mine"]
+
+
+@pytest.mark.parametrize("before", [None, MINE, MINE + "# no line end", MINE.replace("\n", "\r\n")])
+def test_the_diff_is_one_that_git_applies(tmp_path: Path, before: str | None) -> None:
+    """What is reviewed is the change: git makes the new bytes out of the old and the diff."""
+    rules = load_builtin() if before is None else parse_rules(before)
+    draft = draft_rule(verdict(), ADA, text=before, ruleset=rules)
+    if before is not None:
+        (tmp_path / "label-rules.toml").write_bytes(before.encode())
+    patch = "\n".join(draft.diff) + "\n"
+    subprocess.run(
+        ["git", "apply", "-"], input=patch.encode(), cwd=tmp_path, check=True, capture_output=True
+    )
+    assert (tmp_path / "label-rules.toml").read_bytes() == draft.after.encode()
+
+
+def test_equal_texts_have_no_diff() -> None:
+    assert unified_diff(MINE, MINE, "x") == ()
+
+
+def test_what_moves_counts_names_events_and_time_by_category() -> None:
+    old = ruleset(rule("elementwise.any", "Elementwise", "copy"))
+    new = ruleset(rule("cast.x", "CastFromFP8", "copy_a"), *old.rules)
+    run = trace(
+        {
+            signature("copy_a"): stats(2, 10),
+            signature("copy_a", op="aten::to"): stats(1, 5),
+            signature("copy_b"): stats(1, 100),
+        },
+        {signature("copy_a"): stats(4, 20)},
+    )
+    moves = what_moves(run, old, new)
+    (move,) = moves.moves
+    assert (move.category_from, move.category_to) == ("Elementwise", "CastFromFP8")
+    assert (move.names, move.count, move.time_ns, move.rules) == (1, 7, 35, ("elementwise.any",))
+    assert moves.kernels == (("copy_a", 7, 35),)
+    assert (moves.names, moves.count, moves.time_ns, moves.total_ns) == (1, 7, 35, 135)
+
+
+def test_moves_agree_with_labels_counted_one_by_one() -> None:
+    run = small_trace("_my_stage2", "_my_stage1", "ncclDevKernel_Generic_4()", "x_my_stage2")
+    old = load_builtin()
+    draft = draft_rule(verdict(kernel="_my_stage"), ADA, text=None, ruleset=old, trace=run)
+    before, after = Matcher(old), Matcher(draft.ruleset)
+    changed = [s for s in run.stats if before.label(s).category != after.label(s).category]
+    assert draft.moves.count == sum(run.stats[s].count for s in changed) == 6
+    assert draft.moves.time_ns == sum(run.stats[s].time_ns for s in changed)
+
+
+def test_without_a_trace_nothing_is_known_to_move() -> None:
+    assert what_moves(None, load_builtin(), load_builtin()) == Moves()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"admitted": False, "findings": (Finding("E_X", "no"),)},
+        {"level": "L2"},
+    ],
+)
+def test_only_an_admitted_validated_verdict_is_drafted(fields) -> None:
+    with pytest.raises(ValueError, match="admitted"):
+        draft_rule(verdict(**fields), ADA, text=None, ruleset=load_builtin())
+
+
+def test_a_rule_the_file_cannot_take_is_a_rule_file_error() -> None:
+    with pytest.raises(RuleFileError):
+        draft_rule(verdict(category="NoSuch"), ADA, text=None, ruleset=load_builtin())
+
+
+def test_ids_do_not_collide_with_any_rule_in_force() -> None:
+    first = draft_rule(verdict(), ADA, text=None, ruleset=load_builtin())
+    again = draft_rule(verdict(op="^x$"), ADA, text=first.after, ruleset=first.ruleset)
+    assert [first.rule.id, again.rule.id] == ["attention.my-stage2", "attention.my-stage2-2"]
+
+
+def test_names_that_are_not_unicode_are_no_examples() -> None:
+    wanted = verdict(kernel="stage2", kernels=("stage2\ud800", "stage2"))
+    run = small_trace("stage2\ud800", "stage2", "stage_x\ud800")
+    draft = draft_rule(wanted, ADA, text=None, ruleset=load_builtin(), trace=run)
+    assert draft.rule.examples == ("stage2",)
+    assert draft.rule.counterexamples == ()
