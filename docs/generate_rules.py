@@ -1,6 +1,6 @@
 """The generated parts of the rule pages, and the table of coverage of the sample traces.
 
-A block `<!-- generated: WHAT -->` ... `<!-- end -->` of `rules/*.md` and `docs/rules-coverage.md` is
+A block `<!-- generated: WHAT -->` ... `<!-- end -->` of `rules/*.md` and of the coverage page is
 filled here: `examples` and `rules` of the page's category, `coverage`. The last needs the folder of
 sample traces beside the checkout; without it that page is left alone.
 """

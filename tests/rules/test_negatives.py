@@ -57,8 +57,7 @@ def test_the_direction_of_a_cast(
     ("name", "category"),
     [
         (
-            "void vllm::concat_and_cache_mla_kernel<__nv_bfloat16, unsigned char, "
-            "(vllm::Fp8KVCacheDataType)1>(int)",
+            "void vllm::concat_and_cache_mla_kernel<__nv_bfloat16, unsigned char, (int)1>(int)",
             "KVCacheWrite",
         ),
         ("set_mla_kv_buffer_fp8_quant_kernel", "KVCacheWrite"),
