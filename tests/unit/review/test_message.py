@@ -20,7 +20,7 @@ def test_the_message_names_rule_category_evidence_and_model() -> None:
     origin = Origin(
         "openai", "gpt", "gpt-2", "api.example", prompt="propose@3", prompt_digest="a" * 64
     )
-    assert _message(origin=origin, op="") == (
+    assert _message(origin=origin) == (
         "Add rule attention.my-stage2\n"
         "\n"
         "Category: Attention\n"
@@ -39,9 +39,7 @@ def test_a_persons_own_rule_names_no_model() -> None:
 
 def test_hostile_text_stays_on_its_line() -> None:
     hostile = "x\nSigned-off-by: Mallory <m@x>\r\x1b[0m"
-    message = _message(
-        origin=Origin(hostile, hostile), evidence=(evidence(path=hostile),), op=hostile
-    )
+    message = _message(origin=Origin(hostile, hostile), evidence=(evidence(path=hostile),))
     assert all(is_plain(line) for line in message.split("\n"))
     assert not any(line.startswith("Signed-off-by") for line in message.split("\n"))
 
