@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agent.core.kernels import (
+    ClippedTotal,
     GpuWork,
     GraphReplays,
     KernelName,
@@ -117,6 +118,8 @@ class Events:
         if not any(stream > 0 for stream in columns.stream):
             columns.stream = columns.external_id
         timeline = measure(columns)
+        if all(stream == UNKNOWN for stream in columns.stream):  # nothing is known to be in order
+            timeline = replace(timeline, clipped=ClippedTotal())
         table = self._table(timeline, name_of)
         replays = _replays(table, self.launches.graphs)
         links = Links(array("i"), array("i"), bytearray(), replays=replays)

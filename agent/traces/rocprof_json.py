@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from agent.core.kernels import RankTrace, TraceInfo
+from agent.core.proposals import Finding
 from agent.errors import CorruptTrace
 from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
@@ -27,7 +28,9 @@ from agent.traces.walk import DamagedJson, Walker
 
 _TOP: Final = "rocprofiler-sdk-tool"
 _LAUNCHING: Final = re.compile(r"^hip\w*(?:Launch|Mem(?:cpy|set))")
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _GPU: Final = 2
+_MAX_DEVICE: Final = 1 << 31
 _Element = TypeVar("_Element")
 
 
@@ -93,13 +96,13 @@ class _Process:
     pid: int = 0
     names: dict[int, str] = field(default_factory=dict)
     agents: dict[int, _Agent] = field(default_factory=dict)
-    handles: dict[int, int] = field(default_factory=dict)
+    handles: dict[tuple[int, int], int] = field(default_factory=dict)
     operations: list[tuple[str, ...]] = field(default_factory=list)
     calls: dict[tuple[int, int], tuple[array[int], array[int]]] = field(default_factory=dict)
 
-    def place(self, agent: int, stream: int, queue: int) -> tuple[int, int, int]:
-        """Number an agent's handle for now; `settle` makes its node id of it."""
-        return self.handles.setdefault(agent, len(self.handles)), stream, queue
+    def place(self, agents: tuple[int, int], stream: int, queue: int) -> tuple[int, int, int]:
+        """Number the agents' handles for now; `settle` makes a node id of the first GPU's."""
+        return self.handles.setdefault(agents, len(self.handles)), stream, queue
 
     def operation(self, kind: int, operation: int) -> str:
         """Give the name of an operation, or ""."""
@@ -110,7 +113,7 @@ class _Process:
 
     def settle(self) -> None:
         """Put node ids for handles, and count the launching calls."""
-        nodes = [self._node(handle) for handle in self.handles]
+        nodes = [agent.node_id if agent else UNKNOWN for agent in map(self._gpu, self.handles)]
         columns = self.events.rank.kernels
         columns.device = array("i", [nodes[at] for at in columns.device])
         launches = self.events.launches
@@ -121,9 +124,10 @@ class _Process:
                 if launches_graph(name):
                     launches.graphs += zip(starts, correlations, strict=True)
 
-    def _node(self, handle: int) -> int:
-        agent = self.agents.get(handle)
-        return agent.node_id if agent and abs(agent.node_id) < 1 << 31 else UNKNOWN
+    def _gpu(self, handles: tuple[int, int]) -> _Agent | None:
+        """Give the first of two agents that is a GPU, else the first that is known."""
+        known = [self.agents[handle] for handle in handles if handle in self.agents]
+        return next((agent for agent in known if agent.type == _GPU), known[0] if known else None)
 
     def name_of(self, what: object) -> str:
         """Give the name of a kernel id, or of a copy's kind and operation."""
@@ -136,8 +140,8 @@ class _Process:
         """Name the GPUs it used, in the order of their nodes."""
         used = sorted(
             (agent.node_id, agent.product_name or agent.name)
-            for handle in self.handles
-            if (agent := self.agents.get(handle)) and agent.type == _GPU
+            for agent in map(self._gpu, self.handles)
+            if agent and agent.type == _GPU
         )
         return tuple(dict.fromkeys(name for _, name in used if name))
 
@@ -172,12 +176,11 @@ class _Reader:
         for process in self.processes:
             process.settle()
         source = self.stream.source
-        complete = not self.damage and not self.skipped
         info = TraceInfo(
             source=source,
             format="rocprofv3-json",
             vendor="rocm",
-            complete=complete,
+            complete=not self.damage and not self.skipped,
             skipped_events=self.skipped,
         )
         return finish_processes(
@@ -185,8 +188,18 @@ class _Reader:
             info,
             name_of=lambda key, what: keys[str(key)].name_of(what),
             devices={key: process.device_names for key, process in keys.items()},
-            findings=[] if complete else [incomplete(source, self.skipped, self.damage)],
+            findings=self._findings(bad_utf8=walker.bad_utf8),
         )
+
+    def _findings(self, *, bad_utf8: bool) -> list[Finding]:
+        source = self.stream.source
+        found = []
+        if bad_utf8:
+            message = "invalid UTF-8 replaced"
+            found.append(Finding("TR021", message, severity="warning", location=source))
+        if self.damage or self.skipped:
+            found.append(incomplete(source, self.skipped, self.damage))
+        return found
 
     def _damaged(self, what: str) -> None:
         if not self.salvage:
@@ -266,16 +279,16 @@ class _Reader:
 def _as(element: type[_Element], member: object) -> _Element:
     if isinstance(member, element):
         return member
-    return msgspec.convert(member, element, strict=False)
+    return msgspec.convert(_without_surrogates(member), element, strict=False)
 
 
 def _take_agent(process: _Process, agent: _Agent) -> None:
-    process.agents[agent.id.handle] = agent
+    if abs(agent.node_id) < _MAX_DEVICE:
+        process.agents[agent.id.handle] = agent
 
 
 def _take_symbol(process: _Process, symbol: _Symbol) -> None:
-    name = symbol.kernel_name or symbol.formatted_kernel_name
-    process.names[symbol.kernel_id] = _repaired(name)
+    process.names[symbol.kernel_id] = symbol.kernel_name or symbol.formatted_kernel_name
 
 
 def _take_kernel(process: _Process, kernel: _Kernel) -> None:
@@ -285,21 +298,22 @@ def _take_kernel(process: _Process, kernel: _Kernel) -> None:
         kernel.start_timestamp,
         kernel.end_timestamp,
         place=process.place(
-            dispatch.agent_id.handle, kernel.stream_id.handle, dispatch.queue_id.handle
+            (dispatch.agent_id.handle, UNKNOWN),
+            kernel.stream_id.handle,
+            dispatch.queue_id.handle,
         ),
         correlation=kernel.correlation_id.internal,
     )
 
 
 def _take_copy(process: _Process, copy: _Copy) -> None:
-    destination = process.agents.get(copy.dst_agent_id.handle)
-    on_gpu = destination is None or destination.type == _GPU
-    agent = copy.dst_agent_id if on_gpu else copy.src_agent_id
     process.events.add(
         ((copy.kind, copy.operation), "memcpy", False),
         copy.start_timestamp,
         copy.end_timestamp,
-        place=process.place(agent.handle, copy.stream_id.handle, UNKNOWN),
+        place=process.place(
+            (copy.dst_agent_id.handle, copy.src_agent_id.handle), copy.stream_id.handle, UNKNOWN
+        ),
         correlation=copy.correlation_id.internal,
     )
 
@@ -330,10 +344,17 @@ def _operations(strings: object) -> list[tuple[str, ...]]:
     ]
 
 
-def _repaired(name: str) -> str:
-    """Replace bytes that were no UTF-8, and kept as surrogates until here."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return name.encode("utf-8", "surrogateescape").decode(errors="replace")
-    return name
+def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Put U+FFFD for the halves of characters that JSON can escape and text cannot hold."""
+    match value:
+        case str():
+            return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+        case list():
+            return [_without_surrogates(member) for member in value]
+        case dict():
+            return {
+                _without_surrogates(key): _without_surrogates(member)
+                for key, member in value.items()
+            }
+        case _:
+            return value

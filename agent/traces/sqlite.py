@@ -21,6 +21,8 @@ from agent.traces.gather import SALVAGE_HINT, incomplete
 from agent.traces.inflate import ByteStream
 
 MAGIC: Final = b"SQLite format 3\0"
+FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What sqlite3 raises; the second for a message that quotes damaged text."""
 _MAX_STEPS: Final = 500
 _STEPS: Final = 1_000_000
 """A statement that runs 500 million instructions of SQLite without giving a row is stopped."""
@@ -64,11 +66,12 @@ class Database:
         Raises:
             CorruptTrace: the file is damaged, or a view of it does not come to an end.
         """
+        self._steps = 0
         try:
             for row in self._connection.execute(sql):
                 self._steps = 0
                 yield row
-        except sqlite3.Error as err:
+        except FAULTS as err:
             reason = "a view does not come to an end" if self._steps > _MAX_STEPS else str(err)
             self._damaged(reason, err)
 
@@ -132,7 +135,7 @@ class Database:
                 "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
                 " ORDER BY rowid"
             ).fetchall()
-        except sqlite3.Error as err:
+        except FAULTS as err:
             raise CorruptTrace(
                 "TR062",
                 f"damaged SQLite file: {err}",
@@ -144,10 +147,10 @@ class Database:
         try:
             rows = self._connection.execute("SELECT name FROM pragma_table_xinfo(?)", (name,))
             return frozenset(str(column).lower() for (column,) in rows)
-        except sqlite3.Error:  # a view of what is not there
+        except FAULTS:  # a view of what is not there
             return frozenset()
 
-    def _damaged(self, reason: str, err: sqlite3.Error) -> None:
+    def _damaged(self, reason: str, err: Exception) -> None:
         if not self.salvage:
             raise CorruptTrace(
                 "TR062",
@@ -217,7 +220,7 @@ def open_database(path: Path, source: str, *, salvage: bool = False) -> Iterator
             yield Database(connection, source, salvage=salvage)
         except sqlite3.OperationalError as err:
             raise TraceError("TR013", f"cannot be opened: {err}", location=source) from err
-        except sqlite3.DatabaseError as err:
+        except FAULTS as err:
             raise CorruptTrace("TR062", f"damaged SQLite file: {err}", location=source) from err
         finally:
             if connection is not None:

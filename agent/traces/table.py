@@ -49,7 +49,7 @@ class Row:
         """
         text = self.text(*names).strip()
         whole, _, fraction = text.partition(".")
-        if fraction.strip("0") or not whole.removeprefix("-").isdecimal() or len(whole) > 20:
+        if fraction.strip("0") or not whole.removeprefix("-").isdecimal() or len(whole) > 40:
             message = f"{names[0]} is {text[:40]!r}, which is no whole number"
             raise ValueError(message)
         return int(whole)

@@ -17,10 +17,12 @@ import msgspec
 MAX_VALUE_BYTES: Final = 67_108_864
 """A single value larger than this is taken for an unbalanced quote."""
 
+_MAX_DEPTH: Final = 64
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _SEPARATOR: Final = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 _COMMA: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
+_NO_TEXT: Final = re.compile("[\udc80-\udcff]")
 _VALUE: Final = json.JSONDecoder(strict=False)
 
 Block = Callable[[Sequence[Any]], None]
@@ -36,13 +38,17 @@ class DamagedJson(Exception):
 
 
 class Walker:
-    """A position in a document; every method begins at a value and ends behind it."""
+    """A position in a document; every method begins at a value and ends behind it.
+
+    `bad_utf8` tells whether some of what was decoded had to be replaced.
+    """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         """Begin at the top-level value."""
         self._chunks: Iterator[bytes] = iter(chunks)
         self._buffer = b""
         self._base = 0
+        self.bad_utf8 = False
         while len(self._buffer) < len(_BOM) and self._more():
             pass
         if self._buffer.startswith(_BOM):
@@ -92,7 +98,7 @@ class Walker:
         while True:
             text = self._buffer.decode("utf-8", "surrogateescape")
             try:
-                value, end = _VALUE.raw_decode(text)
+                value, end = _VALUE.raw_decode(self._readable(text))
             except (json.JSONDecodeError, RecursionError) as err:
                 if len(self._buffer) < MAX_VALUE_BYTES and self._more():
                     continue
@@ -103,12 +109,12 @@ class Walker:
                 self._drop(len(text[:end].encode("utf-8", "surrogateescape")))
                 return value
 
-    def skip(self) -> None:
+    def skip(self, depth: int = 0) -> None:
         """Pass over one value, however large."""
         match self.peek():
-            case b"{":
+            case b"{" if depth < _MAX_DEPTH:
                 for _ in self.members():
-                    self.skip()
+                    self.skip(depth + 1)
             case b"[":
                 self.blocks(_NOTHING, lambda _: None)
             case _:
@@ -137,7 +143,7 @@ class Walker:
             elements = decoder.decode(b"[" + self._buffer[: cut + 1] + b"]")
             if not self._buffer.isascii():
                 self._buffer[: cut + 1].decode()
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
         take(elements)
         self._drop(cut + len(separator) - 1)
@@ -147,11 +153,12 @@ class Walker:
     def _one_by_one(self, take: Block) -> None:
         """Hand on the elements that the buffer holds whole, and at least one."""
         text = self._buffer.decode("utf-8", "surrogateescape")
+        readable = self._readable(text)
         found: list[Any] = []
         at = 0
         try:
             while True:
-                value, end = _VALUE.raw_decode(text, at)
+                value, end = _VALUE.raw_decode(readable, at)
                 comma = _COMMA.match(text, end)
                 if not comma or comma.end() == len(text):
                     break
@@ -166,6 +173,14 @@ class Walker:
         take([self.value()])
         if self.peek() != b"]":
             self._expect(b",")
+
+    def _readable(self, text: str) -> str:
+        """Put U+FFFD for each byte that is no UTF-8; every position stays what it was."""
+        if text.isascii():
+            return text
+        readable = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+        self.bad_utf8 |= readable != text
+        return readable
 
     def _expect(self, token: bytes) -> None:
         if self.peek() != token:
