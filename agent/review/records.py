@@ -6,14 +6,32 @@ Value <-> JSON; anything else the journal holds belongs to whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from agent.core.proposals import Decision, Evidence, Finding, Origin, Pin, Proposal, Verdict
 from agent.errors import JournalError
 from agent.review.journal import Record
 
-VERDICT, DECISION, INTENT, COMMIT = "verdict", "decision", "intent", "commit"
+RUN, VERDICT, DECISION, INTENT, COMMIT = "run", "verdict", "decision", "intent", "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """The inputs of a run, so that a review can read them again.
+
+    Paths are relative to the folder that holds the journal's folder; `repos` are (name, folder,
+    commit). `rules` is the rule file, or "" where none was named.
+    """
+
+    id: str
+    traces: tuple[str, ...]
+    baseline: tuple[str, ...] = ()
+    repos: tuple[tuple[str, str, str], ...] = ()
+    rules: str = ""
+    names: str = ""
+    salvage: bool = False
+    context: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +54,17 @@ class Kept:
     """What a journal says of proposals: each id once, with the last word on it.
 
     Attributes:
+        runs: the runs by their id.
         verdicts: every verdict that was ever given, the last one per proposal.
+        run_of: the run that last judged a proposal.
         decisions: the last decision per proposal; an edited proposal is decided with "edit".
         intents: the last intent per proposal.
         commits: the commit per proposal.
     """
 
+    runs: Mapping[str, KeptRun] = field(default_factory=dict)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    run_of: Mapping[str, str] = field(default_factory=dict)
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     intents: Mapping[str, Intent] = field(default_factory=dict)
     commits: Mapping[str, str] = field(default_factory=dict)
@@ -82,34 +104,61 @@ def kept_in(records: Iterable[Record], path: str = "") -> Kept:
     Raises:
         JournalError: a record of ours that cannot be read (`JR007`).
     """
-    verdicts: dict[str, Verdict] = {}
-    decisions: dict[str, Decision] = {}
-    intents: dict[str, Intent] = {}
-    commits: dict[str, str] = {}
+    tables = _Tables()
     for record in records:
         try:
-            match record.kind:
-                case "verdict":
-                    verdict = verdict_from(record.data["verdict"])
-                    verdicts[verdict.proposal.id] = verdict
-                case "decision":
-                    decision = Decision(**record.data)
-                    decisions[decision.proposal_id] = decision
-                case "intent":
-                    intent = Intent(**record.data)
-                    intents[intent.proposal_id] = intent
-                case "commit":
-                    commits[record.data["proposal_id"]] = record.data["commit"]
+            _take(tables, record)
         except (KeyError, TypeError, ValueError, AttributeError) as err:
             what = f'a record of kind "{record.kind}" cannot be read'
             where = f"{path}:{record.seq}"
             raise JournalError("JR007", what, location=where, hint="move the journal away") from err
-    return Kept(verdicts, decisions, intents, commits)
+    return Kept(**{entry.name: getattr(tables, entry.name) for entry in fields(tables)})
 
 
-def verdict_record(verdict: Verdict) -> dict[str, Any]:
-    """Give a verdict as JSON."""
-    return {"verdict": asdict(verdict)}
+@dataclass
+class _Tables:
+    """What `Kept` is made of, while it is read."""
+
+    runs: dict[str, KeptRun] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    run_of: dict[str, str] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    intents: dict[str, Intent] = field(default_factory=dict)
+    commits: dict[str, str] = field(default_factory=dict)
+
+
+def _take(tables: _Tables, record: Record) -> None:
+    data = record.data
+    match record.kind:
+        case "run":
+            run = _run(data)
+            tables.runs[run.id] = run
+        case "verdict":
+            verdict = verdict_from(data["verdict"])
+            tables.verdicts[verdict.proposal.id] = verdict
+            tables.run_of[verdict.proposal.id] = data["run"]
+        case "decision":
+            tables.decisions[data["proposal_id"]] = Decision(**data)
+        case "intent":
+            tables.intents[data["proposal_id"]] = Intent(**data)
+        case "commit":
+            tables.commits[data["proposal_id"]] = data["commit"]
+
+
+def run_record(run: KeptRun) -> dict[str, Any]:
+    """Give a run as JSON."""
+    return asdict(run)
+
+
+def _run(value: Mapping[str, Any]) -> KeptRun:
+    lists = {key: tuple(value[key]) for key in ("traces", "baseline")}
+    repos = tuple((name, folder, commit) for name, folder, commit in value["repos"])
+    return KeptRun(**{**value, **lists, "repos": repos})
+
+
+def verdict_record(verdict: Verdict, run: str = "") -> dict[str, Any]:
+    """Give a verdict of a run as JSON."""
+    return {"run": run, "verdict": asdict(verdict)}
 
 
 def verdict_from(value: Mapping[str, Any]) -> Verdict:

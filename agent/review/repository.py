@@ -109,6 +109,20 @@ class RuleRepository:
             self.run("rev-parse", "-q", "--verify", f"{commit}:{self.name}").out if commit else ""
         )
 
+    def content_at(self, commit: str) -> bytes | None:
+        """Give the rule file's bytes in a commit; None where it is not in it."""
+        blob = self.blob_at(commit)
+        if not blob:
+            return None
+        content: bytes = self.git.cat_file(
+            "blob", blob, stdout_as_string=False, strip_newline_in_stdout=False
+        )
+        return content
+
+    def last_change(self) -> str:
+        """Give the last commit that changed the rule file, or ""."""
+        return self.run("rev-list", "-n1", "HEAD", "--", self.pathspec).out
+
     def staged(self) -> tuple[str, ...]:
         """Give the rule file's blobs in the index: one, none, or several in a conflict."""
         entries = self.ask("ls-files", "--stage", "-z", "--", self.pathspec)
