@@ -1,0 +1,156 @@
+"""What is missing or wrong in a capture, so that no saving is claimed from lost events.
+
+ROCm 7.2 can lose kernels of a graph replay (26-65 % recorded). A launch that brought no kernels is
+always a gap. Launches that brought different numbers are a gap unless the run replays several
+graphs, which is taken as shown when some launch holds a kernel that the largest launch has not, or
+when both sides have the same numbers of kernels per launch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.core.kernels import KernelTable, RankTrace, Trace
+from agent.core.proposals import Finding
+
+UNRELIABLE_PER_CENT = 1
+SHOWN_LAUNCHES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """How whole one side's capture is.
+
+    Attributes:
+        launches: graph launches over all ranks.
+        empty: launches that brought no kernel.
+        uneven_ranks: labels of ranks with an unexplained difference between launches.
+        clipped_events, excess_ns: events that run past the next of their stream, and by how much.
+        complete: False after salvage.
+    """
+
+    launches: int
+    replayed_ns: int
+    empty: int
+    uneven_ranks: tuple[str, ...]
+    counts: tuple[int, ...]
+    clipped_events: int
+    excess_ns: int
+    kernel_ns: int
+    complete: bool
+
+    @property
+    def gaps(self) -> bool:
+        """Tell whether kernels are missing, so that a lower sum may mean nothing."""
+        return bool(self.empty or self.uneven_ranks) or not self.complete
+
+    @property
+    def clipped_ns(self) -> int:
+        """The sum with overrunning events cut at the next event of their stream."""
+        return self.kernel_ns - self.excess_ns
+
+    @property
+    def corrupt(self) -> bool:
+        """Tell whether overruns are more than 1 % of the sum."""
+        return 100 * self.excess_ns > UNRELIABLE_PER_CENT * self.kernel_ns
+
+
+def examine_captures(base: Trace, new: Trace) -> tuple[Capture, Capture]:
+    """Judge both sides together: equal patterns of launches explain each other."""
+    alike = _launch_counts(base) == _launch_counts(new)
+    return _examine(base, alike=alike), _examine(new, alike=alike)
+
+
+def examine_capture(trace: Trace) -> Capture:
+    """Judge one run by itself."""
+    return _examine(trace, alike=False)
+
+
+def capture_findings(side: str, capture: Capture) -> tuple[Finding, ...]:
+    """Put a side's gaps and corrupt durations into words; `side` is `base` or `new`."""
+    return tuple(_findings(side, capture))
+
+
+def _findings(side: str, capture: Capture) -> Iterator[Finding]:
+    if capture.empty or capture.uneven_ranks:
+        shown = ", ".join(map(str, capture.counts[:SHOWN_LAUNCHES]))
+        more = ", ..." if len(capture.counts) > SHOWN_LAUNCHES else ""
+        empty = f"; {_plural(capture.empty, 'launch')} brought none" if capture.empty else ""
+        yield Finding(
+            "DF110",
+            f"incomplete capture on side {side}: graph launches replayed different numbers of"
+            f" kernels ({shown}{more}){empty}; the profiler lost events, so the delta is not"
+            " trustworthy and no saving is claimed",
+            severity="warning",
+            hint="capture again, with graphs off or another profiler version",
+        )
+    if not capture.complete:
+        yield Finding(
+            "DF111",
+            f"INCOMPLETE: side {side} was salvaged from a damaged file; no saving is claimed",
+            severity="warning",
+        )
+    if capture.excess_ns:
+        trust = "; the headline is unreliable" if capture.corrupt else ""
+        yield Finding(
+            "DF112",
+            f"corrupt durations on side {side}: {_plural(capture.clipped_events, 'event')} run past"
+            f" the next of their stream; {capture.kernel_ns} ns as recorded,"
+            f" {capture.clipped_ns} ns clipped{trust}",
+            severity="warning",
+        )
+
+
+def _plural(number: int, noun: str) -> str:
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{ending}"
+
+
+def _examine(trace: Trace, *, alike: bool) -> Capture:
+    ranks = trace.ranks
+    uneven = [rank for rank in ranks if rank.replays.uneven and not alike and _unexplained(rank)]
+    empty = sum(rank.replays.kernels_per_launch.count(0) for rank in ranks)
+    suspects = uneven or [rank for rank in ranks if 0 in rank.replays.kernels_per_launch]
+    return Capture(
+        launches=sum(len(rank.replays.kernels_per_launch) for rank in ranks),
+        replayed_ns=sum(rank.replays.time_ns for rank in ranks),
+        empty=empty,
+        uneven_ranks=tuple(rank.label for rank in uneven),
+        counts=suspects[0].replays.kernels_per_launch if suspects else (),
+        clipped_events=sum(rank.clipped.events for rank in ranks),
+        excess_ns=sum(rank.clipped.excess_ns for rank in ranks),
+        kernel_ns=trace.kernel_ns,
+        complete=trace.complete,
+    )
+
+
+def _launch_counts(trace: Trace) -> list[frozenset[int]]:
+    return [frozenset(rank.replays.kernels_per_launch) for rank in trace.ranks]
+
+
+def _unexplained(rank: RankTrace) -> bool:
+    """Tell whether one graph losing kernels is the plainest reading of uneven launches."""
+    counts = rank.replays.kernels_per_launch
+    if rank.kernels is None:
+        return True
+    replays = _distinct_replays(rank.kernels)
+    largest = max(replays, key=lambda names: sum(names.values()), default=Counter[str]())
+    if all(names <= largest for names in replays):
+        return True
+    return len(set(counts)) > max(3, len(counts) // 2)
+
+
+def _distinct_replays(table: KernelTable) -> list[Counter[str]]:
+    """Count the kernels of each graph launch by name; equal launches once."""
+    replayed = [signature.replayed for signature in table.signatures]
+    launches: dict[int, Counter[int]] = {}
+    for signature, correlation in zip(table.signature_id, table.correlation, strict=True):
+        if replayed[signature]:
+            launches.setdefault(correlation, Counter())[signature] += 1
+    distinct = {tuple(sorted(launch.items())) for launch in launches.values()}
+    return [
+        Counter({str(table.signatures[index].name): count for index, count in launch})
+        for launch in sorted(distinct)
+    ]

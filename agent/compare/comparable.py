@@ -1,0 +1,132 @@
+"""Whether two runs can be compared at all, said before any figure.
+
+Each reason is a finding; a report with one of them draws no conclusion from the totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from agent.compare.work import Work
+from agent.core.kernels import RankTrace, Trace
+from agent.core.proposals import Finding
+from agent.core.rules import LabelledTrace
+from agent.core.text import shown
+
+NAMES_SHOWN = 4
+
+
+def comparability_findings(
+    base: LabelledTrace, new: LabelledTrace, work: Work
+) -> tuple[Finding, ...]:
+    """List every reason why the two sides cannot be compared."""
+    reasons = [*_devices(base.trace, new.trace), *_ranks(base.trace, new.trace)]
+    reasons += _stages(base.trace, new.trace)
+    reasons += _shapes(base, new)
+    if work.ratio is None:
+        reasons.append(_no_common_ratio(work))
+    return tuple(reasons)
+
+
+def _reason(code: str, message: str, hint: str = "") -> Finding:
+    return Finding(code, f"not comparable: {message}", severity="warning", hint=hint)
+
+
+def _devices(base: Trace, new: Trace) -> Iterator[Finding]:
+    before, after = _vendors(base), _vendors(new)
+    if before and after and before != after:
+        yield _reason("DF101", f"GPUs of different vendors, {_list(before)} against {_list(after)}")
+        return
+    before, after = _device_names(base), _device_names(new)
+    if before and after and before != after:
+        yield _reason("DF101", f"different devices, {_list(before)} against {_list(after)}")
+
+
+def _ranks(base: Trace, new: Trace) -> Iterator[Finding]:
+    before, after = _rank_keys(base.ranks), _rank_keys(new.ranks)
+    if len(base.ranks) != len(new.ranks):
+        yield _reason(
+            "DF102",
+            f"{len(base.ranks)} ranks against {len(new.ranks)}",
+            "give the same ranks on both sides, or compare rank by rank with --by rank",
+        )
+    elif before and after and before != after:
+        yield _reason(
+            "DF102",
+            f"different ranks, {_list(before)} against {_list(after)}",
+            "give the same ranks on both sides",
+        )
+
+
+def _stages(base: Trace, new: Trace) -> Iterator[Finding]:
+    before = {rank.stage for rank in base.ranks if rank.stage}
+    after = {rank.stage for rank in new.ranks if rank.stage}
+    if before and after and before != after:
+        yield _reason(
+            "DF103",
+            f"different stages, {_list(before)} against {_list(after)}",
+            "compare stage by stage with --by stage",
+        )
+
+
+def _shapes(base: LabelledTrace, new: LabelledTrace) -> Iterator[Finding]:
+    has_base, has_new = _has_shapes(base.trace), _has_shapes(new.trace)
+    if has_base == has_new:
+        return
+    side, other = (base, "new") if has_base else (new, "base")
+    by_dtype = _time_by_dtype(side)
+    share = 100 * by_dtype / (side.trace.kernel_ns or 1)
+    yield _reason(
+        "DF104",
+        f"side {other} was recorded without shapes, so rules on dtypes cannot apply there;"
+        f" they decide {share:.2f} % of the other side's time",
+        "record both sides with record_shapes=True",
+    )
+
+
+def _no_common_ratio(work: Work) -> Finding:
+    consensus = work.consensus
+    if consensus is None:
+        return _reason("DF105", "the sides share no category")
+    return _reason(
+        "DF105",
+        "no common ratio of calls: at most"
+        f" {len(consensus.agreeing)} of {consensus.shared} shared {work.basis}"
+        f" ({float(100 * consensus.share):.0f} % of their time) agree on one,"
+        f" {float(consensus.ratio):.4g}; the sides ran different work",
+        "capture both sides with the same requests and the same number of passes",
+    )
+
+
+def _vendors(trace: Trace) -> set[str]:
+    return {rank.info.vendor for rank in trace.ranks if rank.info.vendor != "unknown"}
+
+
+def _device_names(trace: Trace) -> set[str]:
+    """Give the named devices; ROCm's generic name says nothing."""
+    names = {name for rank in trace.ranks for name in rank.info.device_names}
+    return names - {"", "AMD Radeon Graphics"}
+
+
+def _rank_keys(ranks: Iterable[RankTrace]) -> set[str]:
+    return {str(rank.rank) for rank in ranks if rank.rank is not None}
+
+
+def _has_shapes(trace: Trace) -> bool:
+    return any(rank.info.has_shapes for rank in trace.ranks)
+
+
+def _time_by_dtype(labelled: LabelledTrace) -> int:
+    rules = labelled.ruleset.by_id
+    total = 0
+    for signature, stats in labelled.stats.items():
+        rule_id = labelled.labels[signature].rule_id
+        if rule_id is not None and rules[rule_id].input_dtypes:
+            total += stats.time_ns
+    return total
+
+
+def _list(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    listed = ", ".join(shown(name, limit=60) for name in ordered[:NAMES_SHOWN])
+    return f"{listed}, ..." if len(ordered) > NAMES_SHOWN else listed

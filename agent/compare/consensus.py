@@ -1,0 +1,145 @@
+"""Find the ratio of calls that most rows share, and the two pass counts behind it.
+
+Two captures of one workload rarely hold the same number of forward passes. Kernels that run a fixed
+number of times per pass then all have the same ratio of calls, new to base. A few rows do not
+follow (work per request, per step, or changed by what is being compared), so the ratio is the one
+with the largest support and not a mean. docs/decisions/0080 says why these rules and not others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+RELATIVE_TOLERANCE = Fraction(1, 200)
+SLACK_EVENTS = 3
+SLACK_LIMIT = Fraction(1, 50)
+MAX_PASSES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of one row on both sides, and its time on both sides together as its weight."""
+
+    name: str
+    base: int
+    new: int
+    weight_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Consensus:
+    """A ratio of calls and who supports it.
+
+    `share` is the time of the agreeing rows in the time of all rows that both sides have.
+    """
+
+    ratio: Fraction
+    agreeing: tuple[str, ...]
+    shared: int
+    share: Fraction
+
+    @property
+    def sound(self) -> bool:
+        """At least two rows agree (or the only one), and half the rows or half the time."""
+        enough = len(self.agreeing) >= min(2, self.shared)
+        return enough and (2 * len(self.agreeing) >= self.shared or 2 * self.share >= 1)
+
+
+def agrees(calls: Calls, ratio: Fraction) -> bool:
+    """Tell whether a row's calls follow a ratio: within 0.5 %, or 3 events if that is under 2 %.
+
+    Symmetric: swapping the sides and inverting the ratio gives the same answer.
+    """
+    new_scaled = calls.new * ratio.denominator
+    base_scaled = calls.base * ratio.numerator
+    gap, size = abs(new_scaled - base_scaled), max(new_scaled, base_scaled)
+    if gap <= RELATIVE_TOLERANCE * size:
+        return True
+    event = max(ratio.numerator, ratio.denominator)
+    return gap <= min(Fraction(SLACK_EVENTS * event), SLACK_LIMIT * size)
+
+
+def common_ratio(rows: Iterable[Calls]) -> Consensus | None:
+    """Give the ratio with the largest support by number and time; None without shared rows."""
+    shared = sorted(
+        (calls for calls in rows if calls.base and calls.new), key=lambda calls: calls.name
+    )
+    if not shared:
+        return None
+    weight = sum(calls.weight_ns for calls in shared)
+    candidates = {Fraction(calls.new, calls.base) for calls in shared}
+    best = max(candidates, key=lambda ratio: _support(shared, ratio))
+    agreeing = [calls for calls in shared if agrees(calls, best)]
+    ratio = Fraction(sum(calls.new for calls in agreeing), sum(calls.base for calls in agreeing))
+    return _consensus(shared, ratio, weight)
+
+
+def support_of(rows: Iterable[Calls], ratio: Fraction) -> Consensus:
+    """Say who agrees with a ratio known otherwise."""
+    shared = sorted(
+        (calls for calls in rows if calls.base and calls.new), key=lambda calls: calls.name
+    )
+    return _consensus(shared, ratio, sum(calls.weight_ns for calls in shared))
+
+
+def pass_counts(pairs: Iterable[tuple[int, int]], ratio: Fraction) -> tuple[int, int] | None:
+    """Find (base, new) pass counts that the per-rank calls of the rows are multiples of.
+
+    A row supports a pair of pass counts when both its calls are the same multiple of them, less up
+    to three lost events a side. A pair needs the support of at least half of the distinct rows, and
+    of two. The result is in lowest terms: what is known is the ratio.
+    """
+    distinct = sorted(set(pairs))
+    if not distinct or min(map(min, distinct)) < 1:
+        return None
+    best = max(_candidate_passes(distinct, ratio), key=lambda passes: _multiples(distinct, passes))
+    support, _, _ = _multiples(distinct, best)
+    if support < max(min(2, len(distinct)), -(-len(distinct) // 2)):
+        return None
+    shrink = gcd(*best)
+    return best[0] // shrink, best[1] // shrink
+
+
+def _consensus(shared: Sequence[Calls], ratio: Fraction, weight: int) -> Consensus:
+    agreeing = [calls for calls in shared if agrees(calls, ratio)]
+    share = Fraction(sum(calls.weight_ns for calls in agreeing), weight or 1)
+    return Consensus(ratio, tuple(calls.name for calls in agreeing), len(shared), share)
+
+
+def _support(shared: Sequence[Calls], ratio: Fraction) -> tuple[Fraction, Fraction, Fraction, str]:
+    """Rank a candidate; every part is the same when the sides are swapped."""
+    agreeing = [calls for calls in shared if agrees(calls, ratio)]
+    weight = sum(calls.weight_ns for calls in shared)
+    by_number = Fraction(len(agreeing), len(shared))
+    by_time = Fraction(sum(calls.weight_ns for calls in agreeing), weight or 1)
+    from_one = -max(ratio, 1 / ratio)
+    residual = -sum(
+        (abs(calls.new / ratio / calls.base - 1) for calls in agreeing), start=Fraction(0)
+    )
+    return by_number + by_time, from_one, residual, agreeing[0].name
+
+
+def _candidate_passes(pairs: Sequence[tuple[int, int]], ratio: Fraction) -> list[tuple[int, int]]:
+    largest = min(MAX_PASSES, max(map(max, pairs)))
+    found = {(size, round(size * ratio)) for size in range(1, largest + 1)}
+    found |= {(round(size / ratio), size) for size in range(1, largest + 1)}
+    return sorted(passes for passes in found if min(passes) >= 1)
+
+
+def _multiples(
+    pairs: Sequence[tuple[int, int]], passes: tuple[int, int]
+) -> tuple[int, int, tuple[int, int]]:
+    """Rank a pair of pass counts: support, then least residual, then the smaller counts."""
+    base_passes, new_passes = passes
+    lost = min(SLACK_EVENTS, min(passes) // 16)
+    support = residual = 0
+    for base, new in pairs:
+        times = (2 * base + base_passes) // (2 * base_passes)
+        gap = max(abs(base - times * base_passes), abs(new - times * new_passes))
+        if times and gap <= lost:
+            support += 1
+            residual += gap
+    return support, -residual, (-max(passes), -min(passes))

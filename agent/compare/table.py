@@ -1,0 +1,176 @@
+"""Compare two labelled traces: `compare_traces(base, new) -> TraceDiff`.
+
+    compare_traces(base, new, *, rollup=False, allow_incomplete=False,
+                   base_repeats=(), new_repeats=()) -> TraceDiff
+
+What it holds is exact: rows add up to the events in nanoseconds, fractions are `Fraction`s. What
+is to be said first (not comparable, incomplete capture, unequal work) stands first in `findings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agent.compare.aliases import Alias, match_aliases
+from agent.compare.capture import capture_findings, examine_captures
+from agent.compare.comparable import comparability_findings
+from agent.compare.impact import Impact, category_impacts, kernel_impacts
+from agent.compare.ledger import Ledger, build_ledger
+from agent.compare.noise import Noise, measure_noise
+from agent.compare.notes import hidden_findings, work_findings
+from agent.compare.replaced import Replacement, suggest_replacements
+from agent.compare.rows import CategoryRow, category_rows, kernel_rows, total_of
+from agent.compare.sides import SideSummary, summarise
+from agent.compare.targets import Target, find_targets
+from agent.compare.work import Work, compare_work
+from agent.core.kernels import Trace
+from agent.core.proposals import Finding
+from agent.core.rules import LabelledTrace, RuleSet
+from agent.core.text import shown
+from agent.errors import UsageError
+
+INCOMPARABLE = frozenset({"DF101", "DF102", "DF103", "DF104", "DF105"})
+INCOMPLETE = frozenset({"DF110", "DF111"})
+
+
+@dataclass(frozen=True)
+class TraceDiff:
+    """Everything a report on two traces says.
+
+    `categories` are ordered by time over both sides; `findings` by what must be said first.
+    """
+
+    base: SideSummary
+    new: SideSummary
+    ruleset: RuleSet
+    categories: tuple[CategoryRow, ...]
+    work: Work
+    ledger: Ledger
+    ledger_per_pass: Ledger | None
+    impacts: tuple[Impact, ...]
+    kernel_impacts: tuple[Impact, ...]
+    targets: tuple[Target, ...]
+    replacements: tuple[Replacement, ...]
+    aliases: tuple[Alias, ...]
+    noise: Noise
+    findings: tuple[Finding, ...]
+    rollup: bool = False
+    parts: tuple[tuple[str, TraceDiff], ...] = field(default=())
+
+    @property
+    def delta_ns(self) -> int:
+        """New total minus base total."""
+        return self.new.kernel_ns - self.base.kernel_ns
+
+    @property
+    def residual_ns(self) -> int:
+        """What the rows and the ledger leave unexplained of both totals; always 0."""
+        base, new = total_of(self.categories)
+        off = abs(base.time_ns - self.base.kernel_ns) + abs(new.time_ns - self.new.kernel_ns)
+        return off + abs(self.ledger.net_ns - self.delta_ns)
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether the two sides hold the same kernels with the same counts and times."""
+        return all(kernel.base == kernel.new for row in self.categories for kernel in row.kernels)
+
+    @property
+    def comparable(self) -> bool:
+        """Tell whether nothing forbids a comparison of the two runs."""
+        return not any(finding.code in INCOMPARABLE for finding in self.findings)
+
+    @property
+    def conclusive(self) -> bool:
+        """Tell whether costs and savings may be claimed."""
+        return not any(finding.code in INCOMPARABLE | INCOMPLETE for finding in self.findings)
+
+
+def compare_traces(
+    base: LabelledTrace,
+    new: LabelledTrace,
+    *,
+    rollup: bool = False,
+    allow_incomplete: bool = False,
+    base_repeats: Sequence[LabelledTrace] = (),
+    new_repeats: Sequence[LabelledTrace] = (),
+) -> TraceDiff:
+    """Compare two runs labelled by the same rules.
+
+    Args:
+        base: the run before the change.
+        new: the run after it.
+        rollup: fold categories into their coarser rows.
+        allow_incomplete: compare although a side was salvaged from a damaged file.
+        base_repeats: further runs of the base; they only widen the spread.
+        new_repeats: further runs of the new side.
+
+    Raises:
+        UsageError: DF001 the rule sets differ; DF002 a side is incomplete.
+    """
+    for labelled in (new, *base_repeats, *new_repeats):
+        _same_rules(base, labelled)
+    if not allow_incomplete:
+        _require_complete(base.trace, new.trace)
+    kernels, aliases = match_aliases(kernel_rows(base, new, rollup=rollup))
+    rows = category_rows(kernels)
+    work = compare_work(base.trace, new.trace, rows)
+    captures = examine_captures(base.trace, new.trace)
+    replacements = suggest_replacements(rows, work.scale)
+    totals = (base.trace.kernel_ns, new.trace.kernel_ns)
+    claimed = not any(capture.gaps for capture in captures)
+    noise = measure_noise(
+        (base, *base_repeats), (new, *new_repeats), scale=work.scale, rollup=rollup
+    )
+    diff = TraceDiff(
+        base=summarise(base, captures[0]),
+        new=summarise(new, captures[1]),
+        ruleset=base.ruleset,
+        categories=rows,
+        work=work,
+        ledger=build_ledger(rows, claimed=claimed),
+        ledger_per_pass=None
+        if work.ratio in {None, 1}
+        else build_ledger(rows, ratio=work.scale, claimed=claimed),
+        impacts=category_impacts(rows, totals),
+        kernel_impacts=kernel_impacts(kernels, totals),
+        targets=find_targets(rows, new, rollup=rollup),
+        replacements=replacements,
+        aliases=aliases,
+        noise=noise,
+        findings=(
+            *comparability_findings(base, new, work),
+            *capture_findings("base", captures[0]),
+            *capture_findings("new", captures[1]),
+            *work_findings(work),
+            *hidden_findings(rows, totals),
+        ),
+        rollup=rollup,
+    )
+    if diff.residual_ns:
+        message = f"rows do not add up to the events: {diff.residual_ns} ns left"
+        raise AssertionError(message)
+    return diff
+
+
+def _same_rules(base: LabelledTrace, other: LabelledTrace) -> None:
+    if base.ruleset.digest == other.ruleset.digest:
+        return
+    raise UsageError(
+        "DF001",
+        f'the two sides were labelled by different rules, "{base.ruleset.digest[:12]}" and'
+        f' "{other.ruleset.digest[:12]}"',
+        hint="label both with the same rule file",
+    )
+
+
+def _require_complete(base: Trace, new: Trace) -> None:
+    damaged = [
+        rank.info.source for trace in (base, new) for rank in trace.ranks if not rank.info.complete
+    ]
+    if damaged:
+        raise UsageError(
+            "DF002",
+            f"{shown(damaged[0])} was salvaged and is incomplete, so the sides cannot be compared",
+            hint="give the whole file, or --allow-incomplete to see figures without a conclusion",
+        )
