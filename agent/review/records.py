@@ -36,9 +36,10 @@ class KeptRun:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """An accepted change that is about to be written and committed.
+    """An accepted change that is about to be written and committed; it is the decision, too.
 
-    `before` is "" for a new file; `root` and `name` are the work tree and the file in it.
+    `name` is the rule file relative to its work tree, `before` is "" where it is new, `by` the
+    reviewer.
     """
 
     proposal_id: str
@@ -47,6 +48,7 @@ class Intent:
     before: str
     after: str
     message: str
+    by: str
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,10 @@ def _take(tables: _Tables, record: Record) -> None:
         case "decision":
             tables.decisions[data["proposal_id"]] = Decision(**data)
         case "intent":
-            tables.intents[data["proposal_id"]] = Intent(**data)
+            intent = Intent(**data)
+            tables.intents[intent.proposal_id] = intent
+            decision = Decision(intent.proposal_id, "accept", intent.by)
+            tables.decisions[intent.proposal_id] = decision
         case "commit":
             tables.commits[data["proposal_id"]] = data["commit"]
 

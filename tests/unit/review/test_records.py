@@ -9,7 +9,14 @@ import pytest
 from agent.core.proposals import Decision, Finding, Origin, Pin, Verdict
 from agent.errors import JournalError
 from agent.review.journal import Journal, Record, journal_path
-from agent.review.records import Intent, kept_in, verdict_from, verdict_record
+from agent.review.records import (
+    Intent,
+    KeptRun,
+    kept_in,
+    run_record,
+    verdict_from,
+    verdict_record,
+)
 from tests.builders import evidence, proposal
 
 
@@ -68,10 +75,9 @@ def test_admitted_and_undecided_proposals_are_pending_in_their_order() -> None:
 
 
 def test_an_accepted_proposal_is_settled_only_by_its_commit() -> None:
-    intent = asdict(Intent("a", "mla.x", "label-rules.toml", "", "text", "message"))
+    intent = asdict(Intent("a", "mla.x", "label-rules.toml", "", "text", "message", "Ada"))
     begun = [
         ("verdict", verdict_record(_verdict("a"))),
-        ("decision", _decision("a", "accept")),
         ("intent", intent),
     ]
     kept = kept_in(_records(*begun))
@@ -80,6 +86,28 @@ def test_an_accepted_proposal_is_settled_only_by_its_commit() -> None:
     kept = kept_in(_records(*begun, ("commit", {"proposal_id": "a", "commit": "0" * 40})))
     assert kept.pending == ()
     assert kept.unfinished == ()
+
+
+def test_a_commit_that_failed_is_asked_about_again() -> None:
+    intent = asdict(Intent("a", "mla.x", "label-rules.toml", "", "text", "message", "Ada"))
+    kept = kept_in(
+        _records(
+            ("verdict", verdict_record(_verdict("a"))),
+            ("intent", intent),
+            ("decision", _decision("a", "skip")),
+        )
+    )
+    assert [verdict.proposal.id for verdict in kept.pending] == ["a"]
+    assert kept.unfinished == ()
+
+
+def test_runs_come_back_with_the_proposals_they_judged() -> None:
+    run = KeptRun("r1", ("t/*.json",), repos=(("sglang", "../sglang", "0" * 40),))
+    kept = kept_in(
+        _records(("run", run_record(run)), ("verdict", verdict_record(_verdict("a"), "r1")))
+    )
+    assert kept.runs == {"r1": run}
+    assert kept.run_of == {"a": "r1"}
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def _killed(repo: Path, intent: Intent, when: str) -> None:
 def _intent(*, new_file: bool) -> Intent:
     before = "" if new_file else BEFORE.decode()
     name = "new.toml" if new_file else RULES
-    return Intent("id", "attention.x", name, before, before + NEW, "Add rule attention.x")
+    return Intent("id", "attention.x", name, before, before + NEW, "Add rule attention.x", "Ada")
 
 
 MOMENTS = ["before the file", "before git", "in a hook that rejects", "after git", "in a hook"]
