@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NewType
+from typing import Any, Literal, NewType
 
+from agent.core.frames import Tabular
 from agent.core.kernels import Signature, SignatureStats, Trace, copies_of, kernels_of
 from agent.core.proposals import Evidence, Origin
 
@@ -146,8 +147,11 @@ class CategoryTotal:
 
 
 @dataclass(frozen=True)
-class LabelledTrace:
-    """A trace with a label for each of its signatures under one rule set."""
+class LabelledTrace(Tabular):
+    """A trace with a label for each of its signatures under one rule set.
+
+    As a table: one row for each signature, copies and fills included.
+    """
 
     trace: Trace
     ruleset: RuleSet
@@ -167,6 +171,21 @@ class LabelledTrace:
     def copies(self) -> Mapping[Signature, SignatureStats]:
         """Copies and fills over all ranks: shown beside the kernels, never added to their time."""
         return copies_of(self._all)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Give signatures with label and sums as columns, in the order of the signatures."""
+        labels = [self.labels.get(signature) for signature in self._all]
+        columns: dict[str, list[Any]] = {
+            name: [getattr(signature, name) for signature in self._all]
+            for name in ("name", "op", "replayed", "work")
+        }
+        columns["input_dtypes"] = [list(signature.input_dtypes) for signature in self._all]
+        columns["category"] = [label and label.category for label in labels]
+        columns["rule"] = [label and label.rule_id for label in labels]
+        columns["grade"] = [label and label.grade for label in labels]
+        for name in ("count", "time_ns", "min_ns", "max_ns"):
+            columns[name] = [getattr(stats, name) for stats in self._all.values()]
+        return columns
 
     @cached_property
     def categories(self) -> tuple[CategoryTotal, ...]:
