@@ -13,8 +13,8 @@ from typing import Any
 from agent.bundled import bundled_folder
 from agent.core.proposals import Finding
 from agent.core.rules import RuleSet
-from agent.errors import RuleFileError
 from agent.ruleset.assemble import Draft, assembled
+from agent.ruleset.failure import rule_file_error
 from agent.ruleset.positions import line_table
 
 RULE_FILE = "label-rules.toml"
@@ -44,7 +44,9 @@ def load_builtin(version: int | None = None) -> RuleSet:
     """
     text = _builtin_text(version)
     if text is None:
-        raise _failure([Finding("RS010", f"builtin@{version} is not shipped", location="builtin")])
+        raise rule_file_error(
+            [Finding("RS010", f"builtin@{version} is not shipped", location="builtin")]
+        )
     return parse_rules(text, source=_builtin_name(version))
 
 
@@ -56,7 +58,7 @@ def parse_rules(text: str, *, source: str = RULE_FILE) -> RuleSet:
     """
     ruleset, findings = checked_rules(text, source=source)
     if findings:
-        raise _failure(findings)
+        raise rule_file_error(findings)
     return ruleset
 
 
@@ -81,7 +83,9 @@ def parsed_toml(text: str, *, source: str = RULE_FILE) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix(_UTF8_BOM))
     except RecursionError:
-        raise _failure([Finding("RS002", "not TOML: nested too deeply", location=source)]) from None
+        raise rule_file_error(
+            [Finding("RS002", "not TOML: nested too deeply", location=source)]
+        ) from None
     except ValueError as err:
         message = str(err)
         found = _AT_LINE.search(message)
@@ -89,7 +93,7 @@ def parsed_toml(text: str, *, source: str = RULE_FILE) -> dict[str, Any]:
         what = message[: found.start()] if found else message
         location = f"{source}:{line}"
         finding = Finding("RS002", f"not TOML: {what}", location=location, hint=_TOML_HINT)
-        raise _failure([finding]) from err
+        raise rule_file_error([finding]) from err
 
 
 _TOML_HINT = "write a pattern in single quotes: 'a\\d+' needs no escapes"
@@ -106,13 +110,13 @@ def read_rule_text(path: str | Path) -> str:
     except (OSError, ValueError) as err:
         what = getattr(err, "strerror", None) or str(err)
         finding = Finding("RS001", f"cannot read the rule file: {what}", location=str(path))
-        raise _failure([finding]) from err
+        raise rule_file_error([finding]) from err
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as err:
         line = content.count(b"\n", 0, err.start) + 1
         message = f"not UTF-8: byte 0x{content[err.start]:02x}"
-        raise _failure([Finding("RS001", message, location=f"{path}:{line}")]) from err
+        raise rule_file_error([Finding("RS001", message, location=f"{path}:{line}")]) from err
 
 
 def find_rule_file(start: Path) -> Path | None:
@@ -174,11 +178,3 @@ def _builtin_text(version: int | None) -> str | None:
 
 def _builtin_name(version: int | None) -> str:
     return BUILTIN_FILE if version is None else f"builtin-{version}.toml"
-
-
-def _failure(findings: list[Finding] | tuple[Finding, ...]) -> RuleFileError:
-    first, more = findings[0], len(findings) - 1
-    message = f"{first.message} (and {more} more)" if more else first.message
-    return RuleFileError(
-        first.code, message, findings=findings, location=first.location, hint=first.hint
-    )

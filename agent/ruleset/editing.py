@@ -14,6 +14,7 @@ from agent.core.proposals import Evidence, Finding
 from agent.core.rules import Category, Rule, RuleId
 from agent.errors import RuleFileError
 from agent.ruleset.codec import builtin_version, parsed_toml
+from agent.ruleset.failure import rule_file_error
 from agent.ruleset.positions import Place, Statement, statements
 from agent.ruleset.writing import category_text, evidence_values, file_text, rule_text, toml_string
 
@@ -204,4 +205,4 @@ def _without_rules(parsed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refused(message: str, *, code: str = "RS012") -> RuleFileError:
-    return RuleFileError(code, message, findings=[Finding(code, message)])
+    return rule_file_error([Finding(code, message)])

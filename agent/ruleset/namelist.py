@@ -12,7 +12,7 @@ from agent.core.kernels import KernelName, Signature
 from agent.core.proposals import Finding
 from agent.core.rules import UNLABELLED, CategoryId, RuleSet
 from agent.core.text import shown
-from agent.errors import RuleFileError
+from agent.ruleset.failure import rule_file_error
 from agent.ruleset.match import Matcher
 
 _COLUMNS = ("kernel_name", "category")
@@ -65,7 +65,7 @@ def read_names(text: str, *, source: str = "names.tsv") -> tuple[ExpectedName, .
     if missing:
         message = f"the header has no column {' and no column '.join(missing)}"
         hint = "the first line names the columns, separated by tabs: kernel_name\tcategory"
-        raise _failure([Finding("RS040", message, location=f"{source}:1", hint=shown(hint))])
+        raise rule_file_error([Finding("RS040", message, location=f"{source}:1", hint=shown(hint))])
     at = [header.index(column) for column in _COLUMNS]
     names: list[ExpectedName] = []
     findings: list[Finding] = []
@@ -88,7 +88,7 @@ def read_names(text: str, *, source: str = "names.tsv") -> tuple[ExpectedName, .
             findings.append(Finding("RS042", message, location=f"{source}:{number}"))
         names.append(entry)
     if findings:
-        raise _failure(findings)
+        raise rule_file_error(findings)
     return tuple(names)
 
 
@@ -119,11 +119,3 @@ def _entry(cells: list[str], at: list[int], line: int) -> ExpectedName | None:
         return None
     name, category = (cells[index] for index in at)
     return ExpectedName(KernelName(name), CategoryId(category), line) if name and category else None
-
-
-def _failure(findings: list[Finding]) -> RuleFileError:
-    first, more = findings[0], len(findings) - 1
-    message = f"{first.message} (and {more} more)" if more else first.message
-    return RuleFileError(
-        first.code, message, findings=findings, location=first.location, hint=first.hint
-    )

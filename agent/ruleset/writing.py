@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from agent.core.proposals import Evidence, Finding, Origin, Pin
 from agent.core.rules import Category, Rule
 from agent.core.text import shown
-from agent.errors import RuleFileError
+from agent.ruleset.failure import rule_file_error
 
 _LINE_WIDTH = 100
 _NOT_LITERAL = re.compile(r"['\x00-\x08\x0a-\x1f\x7f]")
@@ -40,8 +40,8 @@ def toml_string(value: str) -> str:
     """
     if _SURROGATE.search(value):
         message = f'text that is not Unicode cannot be written: "{shown(value, limit=80)}"'
-        finding = Finding("RS012", message, hint="leave this name out of the rule's examples")
-        raise RuleFileError("RS012", message, findings=[finding], hint=finding.hint)
+        hint = "leave this name out of the rule's examples"
+        raise rule_file_error([Finding("RS012", message, hint=hint)])
     if not _NOT_LITERAL.search(value):
         return f"'{value}'"
     if "\n" in value and not _NOT_MULTILINE.search(value):
