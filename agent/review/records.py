@@ -21,7 +21,7 @@ class KeptRun:
     """The inputs of a run, so that a review can read them again.
 
     Paths are relative to the folder that holds the journal's folder; `repos` are (name, folder,
-    commit). `rules` is the rule file, or "" where none was named.
+    commit); `rules` and `names` are "" where none was named; `context` as `KEY=VALUE`.
     """
 
     id: str
@@ -31,7 +31,7 @@ class KeptRun:
     rules: str = ""
     names: str = ""
     salvage: bool = False
-    context: Mapping[str, str] = field(default_factory=dict)
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def run_record(run: KeptRun) -> dict[str, Any]:
 
 
 def _run(value: Mapping[str, Any]) -> KeptRun:
-    lists = {key: tuple(value[key]) for key in ("traces", "baseline")}
+    lists = {key: tuple(value[key]) for key in ("traces", "baseline", "context")}
     repos = tuple((name, folder, commit) for name, folder, commit in value["repos"])
     return KeptRun(**{**value, **lists, "repos": repos})
 

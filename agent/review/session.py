@@ -22,6 +22,7 @@ from agent.review.edit import edit_text, edited, with_change
 State = Literal["accepted", "rejected", "skipped", "pending", "refused"]
 """`rejected` by the person, `refused` by the gate, `pending` not yet decided."""
 
+NOT_REACHED = "the review ended before it"
 KEYS = "[a]ccept [r]eject [e]dit [s]kip [q]uit [?]"
 _WORDS = {"accept": "a", "reject": "r", "edit": "e", "skip": "s", "quit": "q", "help": "?"}
 _HELP = (
@@ -105,7 +106,7 @@ def review(
             outcomes.append(session.settle(verdict, f"{number}/{len(verdicts)}"))
         except _Quit:
             rest = verdicts[number - 1 :]
-            return (*outcomes, *(Outcome(left, "pending") for left in rest))
+            return (*outcomes, *(Outcome(left, "pending", reason=NOT_REACHED) for left in rest))
     return tuple(outcomes)
 
 

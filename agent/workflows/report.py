@@ -1,0 +1,97 @@
+"""Proposals and what became of them -> JSON and text, the same for `propose` and `review`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agent.core.proposal_form import proposal_json
+from agent.core.proposals import Finding
+from agent.core.text import shown
+from agent.review.display import counted, milliseconds
+from agent.review.session import Outcome, count_states
+from agent.workflows.review import ReviewResult
+
+SCHEMA = 1
+MAX_PATTERN = 60
+
+
+def outcomes_json(result: ReviewResult) -> dict[str, Any]:
+    """Give the JSON form of a result: `proposals` in the order they were decided."""
+    return {
+        "schema": SCHEMA,
+        "rule_file": result.rule_file,
+        "proposals": [_outcome_json(outcome) for outcome in result.outcomes],
+        "kept": result.kept,
+        "warnings": findings_json(result.findings),
+    }
+
+
+def findings_json(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    """Give findings as `{code, message, severity}`, with location and hint where there are any."""
+    return [
+        {
+            "code": finding.code,
+            "message": finding.message,
+            "severity": finding.severity,
+            **({"location": finding.location} if finding.location else {}),
+            **({"hint": finding.hint} if finding.hint else {}),
+        }
+        for finding in findings
+    ]
+
+
+def outcomes_text(result: ReviewResult) -> list[str]:
+    """Give one line per proposal, then what happened and how to go on."""
+    lines = [_outcome_text(outcome) for outcome in result.outcomes]
+    lines += (f"{one.severity}: {one.code} {shown(one.message)}" for one in result.findings)
+    counts = [f"{number} {state}" for state, number in count_states(result.outcomes)]
+    lines.append(f"{counted(len(result.outcomes), 'proposal')}: {', '.join(counts) or 'none'}")
+    if any(outcome.state == "accepted" for outcome in result.outcomes):
+        lines.append(f"rule file: {shown(result.rule_file)}")
+    if result.kept:
+        kept = counted(result.kept, "proposal")
+        lines.append(f"{kept} kept; go on with: label-agent review")
+    return lines
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    verdict = outcome.verdict
+    done = outcome.committed
+    return {
+        "id": verdict.proposal.id,
+        "verdict": "admitted" if verdict.admitted else "rejected",
+        "level": verdict.level,
+        "end_state": verdict.end_state,
+        "decision": outcome.state,
+        "reason": outcome.reason,
+        "findings": findings_json(verdict.findings),
+        "rule": _rule_json(outcome),
+        "proposal": proposal_json(verdict.proposal),
+        "commit": done.commit if done else "",
+    }
+
+
+def _rule_json(outcome: Outcome) -> dict[str, Any]:
+    proposal, rule = outcome.verdict.proposal, outcome.rule
+    return {
+        "id": rule.id if rule else "",
+        "category": proposal.category,
+        "kernel": proposal.kernel,
+        "op": proposal.op,
+        "input_dtypes": list(proposal.input_dtypes),
+        "overrides": list(proposal.overrides),
+        "grade": rule.grade if rule else "",
+    }
+
+
+def _outcome_text(outcome: Outcome) -> str:
+    proposal, verdict = outcome.verdict.proposal, outcome.verdict
+    name = outcome.rule.id if outcome.rule else shown(proposal.kernel, limit=MAX_PATTERN)
+    moved = f"  {milliseconds(outcome.moves.time_ns)}" if outcome.moves else ""
+    why = "; ".join(
+        f"{finding.code} {shown(finding.message, limit=200)}" for finding in verdict.errors
+    )
+    reason = f": {why or shown(outcome.reason, limit=200)}" if why or outcome.reason else ""
+    what = f"{shown(proposal.category)}  {shown(name)}"
+    return f"{outcome.state:<9} {verdict.level}  {what}{moved}{reason}"
