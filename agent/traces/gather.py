@@ -145,23 +145,28 @@ class Events:
         columns, origin = self.rank.kernels, timeline.origin_ns
         graphs = {correlation for _, correlation in self.launches.graphs}
         keys: dict[tuple[int, bool], int] = {}
-        kept = [at for at in range(len(columns.name)) if at not in timeline.duplicates]
-        ids = [
-            keys.setdefault((columns.name[at], columns.correlation[at] in graphs), len(keys))
-            for at in kept
-        ]
+        ids = array(
+            "I",
+            [
+                keys.setdefault((name, correlation in graphs), len(keys))
+                for name, correlation in zip(columns.name, columns.correlation, strict=True)
+            ],
+        )
         signatures = self._signatures(keys, name_of)
         merged = sorted(set(signatures))
         number = {signature: at for at, signature in enumerate(merged)}
-        return KernelTable(
-            tuple(merged),
-            array("I", [number[signatures[at]] for at in ids]),
-            array("q", [max(0, columns.start_ns[at] - origin) for at in kept]),
-            array("q", [columns.duration_ns[at] for at in kept]),
-            array("i", [columns.device[at] for at in kept]),
-            array("q", [columns.stream[at] for at in kept]),
-            array("q", [columns.correlation[at] for at in kept]),
+        renumber = [number[signature] for signature in signatures]
+        kept = (
+            array("I", [renumber[at] for at in ids]),
+            array("q", [max(0, start - origin) for start in columns.start_ns]),
+            columns.duration_ns,
+            columns.device,
+            columns.stream,
+            columns.correlation,
         )
+        if timeline.duplicates:
+            kept = tuple(_without(column, timeline.duplicates) for column in kept)  # type: ignore[assignment]
+        return KernelTable(tuple(merged), *kept)
 
     def _signatures(
         self, keys: Iterable[tuple[int, bool]], name_of: Callable[[object], str]
@@ -247,6 +252,10 @@ def _labels(processes: Sequence[Events]) -> list[str]:
     return [f"process {number}" for number in range(1, len(processes) + 1)]
 
 
+def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
+    return array(column.typecode, [value for at, value in enumerate(column) if at not in dropped])
+
+
 def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
     durations: list[list[int]] = [[] for _ in table.signatures]
     for signature, duration in zip(table.signature_id, table.duration_ns, strict=True):
@@ -254,6 +263,7 @@ def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
     return {
         signature: SignatureStats(len(members), sum(members), min(members), max(members))
         for signature, members in zip(table.signatures, durations, strict=True)
+        if members
     }
 
 
