@@ -117,6 +117,7 @@ class Events:
         columns = self.rank.kernels
         if not any(stream > 0 for stream in columns.stream):
             columns.stream = columns.external_id
+        columns.external_id = array("q")
         timeline = measure(columns)
         if all(stream == UNKNOWN for stream in columns.stream):  # nothing is known to be in order
             timeline = replace(timeline, clipped=ClippedTotal())
@@ -257,7 +258,7 @@ def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
 
 
 def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
-    durations: list[list[int]] = [[] for _ in table.signatures]
+    durations = [array("q") for _ in table.signatures]
     for signature, duration in zip(table.signature_id, table.duration_ns, strict=True):
         durations[signature].append(duration)
     return {
