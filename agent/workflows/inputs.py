@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from agent.review.records import KeptRun, run_record
 from agent.workflows.context import context_of
 from agent.workflows.label import Progress
 from agent.workflows.workplace import Workplace
+
+Reading = Callable[[], AbstractContextManager[Progress | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,12 @@ def open_inputs(
     inputs: RunInputs,
     *,
     commits: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    reading: Reading = nullcontext,
 ) -> OpenInputs:
     """Read what a run works on; the cheap things first, so that a wrong path costs no wait.
 
-    `commits` pins checkouts by name; without it each is read at its HEAD.
+    `commits` pins checkouts by name; without it each is read at its HEAD. `reading` gives the
+    progress of reading traces and ends it before anything else is shown.
 
     Raises:
         UsageError, SourceError, TraceError, RuleFileError: see `agent.errors`.
@@ -75,13 +79,13 @@ def open_inputs(
     names = _names(inputs.names)
     source = open_sources(named_repos(inputs.repos), commits=dict(commits or {}))
     context_of(None, inputs.context)
-    runs = [
-        read_trace(paths, salvage=inputs.salvage, context=True, progress=progress)
-        if paths
-        else None
-        for paths in (inputs.traces, inputs.baseline)
-    ]
-    trace, baseline = runs
+    with reading() as progress:
+        trace, baseline = (
+            read_trace(paths, salvage=inputs.salvage, context=True, progress=progress)
+            if paths
+            else None
+            for paths in (inputs.traces, inputs.baseline)
+        )
     return OpenInputs(trace, baseline, source, names, context_of(trace, inputs.context))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,11 @@ def outcomes_json(result: ReviewResult) -> dict[str, Any]:
         "kept": result.kept,
         "warnings": findings_json(result.findings),
     }
+
+
+def json_text(value: dict[str, Any]) -> str:
+    """Write JSON as one stable text; names that are not Unicode become escapes."""
+    return json.dumps(value, indent=2, ensure_ascii=True)
 
 
 def findings_json(findings: Sequence[Finding]) -> list[dict[str, str]]:

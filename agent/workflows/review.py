@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from agent.review.journal import Journal
 from agent.review.records import Kept, KeptRun, kept_in
 from agent.review.repository import RuleRepository
 from agent.review.session import NOT_REACHED, Console, Outcome, review
-from agent.workflows.inputs import inputs_of, open_inputs
-from agent.workflows.label import Progress
+from agent.workflows.inputs import Reading, inputs_of, open_inputs
 from agent.workflows.workbench import Workbench, ready_repository
 from agent.workflows.workplace import Workplace, open_workplace
 
@@ -47,7 +47,7 @@ class ReviewResult:
 
 
 def review_kept(
-    options: ReviewOptions, console: Console, *, progress: Progress | None = None
+    options: ReviewOptions, console: Console, *, reading: Reading = nullcontext
 ) -> ReviewResult:
     """Decide on what earlier runs kept; without a way to decide, only list it.
 
@@ -69,7 +69,7 @@ def review_kept(
             if any(outcome.reason == NOT_REACHED for outcome in outcomes):
                 outcomes += (Outcome(left, "pending", reason=NOT_REACHED) for left in verdicts)
                 continue
-            bench = _bench(place, journal, kept, run_id, progress)
+            bench = _bench(place, journal, kept, run_id, reading)
             outcomes += decide(verdicts, bench, repository, console, options)
             place = bench.place
         return ReviewResult(tuple(outcomes), place.name, journal.findings)
@@ -113,12 +113,12 @@ def _by_run(kept: Kept) -> list[tuple[str, list[Verdict]]]:
 
 
 def _bench(
-    place: Workplace, journal: Journal, kept: Kept, run_id: str, progress: Progress | None
+    place: Workplace, journal: Journal, kept: Kept, run_id: str, reading: Reading
 ) -> Workbench:
     """Open the traces and checkouts of a kept run again, each checkout at the same commit."""
     run = _run(kept, run_id, place)
     inputs, commits = inputs_of(run, place)
-    opened = open_inputs(inputs, commits=commits, progress=progress)
+    opened = open_inputs(inputs, commits=commits, reading=reading)
     return Workbench(
         place,
         journal,

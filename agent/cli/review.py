@@ -1,0 +1,54 @@
+"""`label-agent review`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from agent.cli.options import JsonOption, OutputOption, RulesOption
+from agent.cli.screen import talk, write_result
+
+
+class Accept(StrEnum):
+    """What is accepted without asking anybody."""
+
+    validated = "validated"
+
+
+AcceptOption = Annotated[
+    Accept | None,
+    typer.Option(
+        "--accept",
+        help="Accept, unasked, what is source-validated and conflicts with no rule.",
+        show_default=False,
+    ),
+]
+
+
+def review(
+    rules: RulesOption = None,
+    accept: AcceptOption = None,
+    json: JsonOption = False,
+    output: OutputOption = None,
+) -> int:
+    """Go on with proposals kept from earlier runs: see each change as a diff, and decide.
+
+    Without a terminal and without --accept it lists them.
+
+    Example: label-agent review
+    """
+    from agent.cli.progress import reading_progress
+    from agent.cli.terminal import TerminalConsole
+    from agent.workflows.report import json_text, outcomes_json, outcomes_text
+    from agent.workflows.review import ReviewOptions, review_kept
+
+    console = TerminalConsole()
+    options = ReviewOptions(rules, accept is not None, console.interactive)
+    result = review_kept(options, console, reading=reading_progress)
+    if not result.outcomes:
+        talk("no proposals are kept: label-agent propose TRACE --repo DIR makes some")
+    text = json_text(outcomes_json(result)) if json else "\n".join(outcomes_text(result))
+    write_result(text, output)
+    return 1 if any(outcome.state == "refused" for outcome in result.outcomes) else 0
