@@ -41,7 +41,8 @@ def review(
     """
     from agent.cli.progress import reading_progress
     from agent.cli.terminal import TerminalConsole
-    from agent.workflows.report import json_text, outcomes_json, outcomes_text
+    from agent.render.documents import to_json
+    from agent.workflows.report import outcomes_json, outcomes_text
     from agent.workflows.review import ReviewOptions, review_kept
 
     console = TerminalConsole()
@@ -49,6 +50,8 @@ def review(
     result = review_kept(options, console, reading=reading_progress)
     if not result.outcomes:
         talk("no proposals are kept: label-agent propose TRACE --repo DIR makes some")
-    text = json_text(outcomes_json(result)) if json else "\n".join(outcomes_text(result))
-    write_result(text, output)
+    if json:
+        write_result(to_json(outcomes_json(result, "review")), output)
+    else:
+        write_result("\n".join(outcomes_text(result)), output)
     return 1 if any(outcome.state == "refused" for outcome in result.outcomes) else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,20 +16,16 @@ SCHEMA = 1
 MAX_PATTERN = 60
 
 
-def outcomes_json(result: ReviewResult) -> dict[str, Any]:
+def outcomes_json(result: ReviewResult, command: str) -> dict[str, Any]:
     """Give the JSON form of a result: `proposals` in the order they were decided."""
     return {
         "schema": SCHEMA,
+        "command": command,
         "rule_file": result.rule_file,
         "proposals": [_outcome_json(outcome) for outcome in result.outcomes],
         "kept": result.kept,
         "warnings": findings_json(result.findings),
     }
-
-
-def json_text(value: dict[str, Any]) -> str:
-    """Write JSON as one stable text; names that are not Unicode become escapes."""
-    return json.dumps(value, indent=2, ensure_ascii=True)
 
 
 def findings_json(findings: Sequence[Finding]) -> list[dict[str, str]]:

@@ -1,0 +1,133 @@
+"""`judge`: anybody's proposals, one JSON object a line, through the agent's own gate."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agent.core.proposal_form import MAX_TEXT, parse_proposal, proposal_from
+from agent.core.proposals import Finding, Proposal, RunContext, Verdict
+from agent.core.rules import RuleSet
+from agent.errors import UsageError
+from agent.workflows.context import KEYS
+from agent.workflows.inputs import OpenInputs, Reading, RunInputs, open_inputs
+from agent.workflows.rulefile import rules_in_force
+
+MAX_FILE = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the gate says of one line; no verdict where the line is no proposal."""
+
+    line: int
+    verdict: Verdict | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def admitted(self) -> bool:
+        """Tell whether the proposal is admitted."""
+        return self.verdict is not None and self.verdict.admitted
+
+
+def judge_file(
+    path: str, inputs: RunInputs, *, rules: Path | None = None, reading: Reading = nullcontext
+) -> tuple[Judged, ...]:
+    """Judge every line of a file, each by itself under the rules in force; "-" is stdin.
+
+    A line is a proposal, or an object with `proposal` (an object) or `raw` (its text) and perhaps
+    `context`; other keys of such an object are left alone.
+
+    Raises:
+        UsageError: the file cannot be read, or holds no line.
+        LabelAgentError: rules, traces or checkouts cannot be used.
+    """
+    lines = list(_lines(path))
+    ruleset = rules_in_force(rules)
+    opened = open_inputs(inputs, reading=reading)
+    return tuple(_judged(number, text, opened, ruleset) for number, text in lines)
+
+
+def _judged(number: int, text: str, opened: OpenInputs, ruleset: RuleSet) -> Judged:
+    proposal, context = read_line(text, opened.context)
+    if isinstance(proposal, Finding):
+        return Judged(number, None, (proposal,))
+    verdict = replace(opened, context=context).judge(proposal, ruleset)
+    return Judged(number, verdict, verdict.findings)
+
+
+def read_line(text: str, context: RunContext) -> tuple[Proposal | Finding, RunContext]:
+    """Read one line: the proposal or what is wrong with it, and the context it is for."""
+    if len(text) > 4 * MAX_TEXT:
+        return Finding("E_SCHEMA", f"the line has {len(text)} characters"), context
+    try:
+        value = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as err:
+        return Finding("E_SCHEMA", f"not one JSON value: {err}"), context
+    if not isinstance(value, dict) or not value.keys() & {"proposal", "raw"}:
+        return parse_proposal(text), context
+    said = _context(value.get("context", {}), context)
+    if isinstance(said, Finding):
+        return said, context
+    raw = value.get("raw")
+    return parse_proposal(raw) if isinstance(raw, str) else proposal_from(
+        value.get("proposal")
+    ), said
+
+
+def _context(value: object, known: RunContext) -> RunContext | Finding:
+    """Read `{"backend": "rocm/aiter", "arch": "gfx942"}`; after a slash stands the attention."""
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        return Finding("E_SCHEMA", "context: an object of strings")
+    unknown = sorted(value.keys() - set(KEYS))
+    if unknown:
+        return Finding("E_SCHEMA", f'context: "{unknown[0]}" is none of {", ".join(KEYS)}')
+    backend, slash, attention = value.get("backend", "").partition("/")
+    said = {**value, **({"backend": backend} if backend else {})}
+    if slash:
+        said.setdefault("attention", attention)
+    return replace(known, **said)
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    text = _text(path)
+    found = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            found = True
+            yield number, line
+    if not found:
+        hint = "one proposal a line, as JSON"
+        raise UsageError("RV021", "the file holds no proposal", location=path, hint=hint)
+
+
+def _text(path: str) -> str:
+    try:
+        if path == "-":
+            content = sys.stdin.buffer.read(MAX_FILE + 1)
+        else:
+            with Path(path).open("rb") as file:
+                content = file.read(MAX_FILE + 1)
+        if len(content) > MAX_FILE:
+            raise UsageError("RV021", f"larger than {MAX_FILE >> 20} MiB", location=path)
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as err:
+        raise UsageError("RV021", "the proposals are not UTF-8", location=path) from err
+    except OSError as err:
+        what = f"cannot read the proposals: {err.strerror}"
+        raise UsageError("RV021", what, location=path, hint="check the path") from err
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in seen:
+            message = f"duplicate key {key!r}"
+            raise ValueError(message)
+        seen[key] = value
+    return seen
