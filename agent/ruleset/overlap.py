@@ -96,12 +96,13 @@ def _wins_nothing(rule: Rule, takers: Mapping[RuleId, int]) -> str:
 
 
 def _shadow_findings(names: RuleNames, rule: Rule) -> Iterator[tuple[Rule, Finding]]:
-    takers = [_taker(names, rule, name) for name in rule.examples]
+    matched = [name for name in rule.examples if rule in names.matching(name)]
+    takers = [_taker(names, rule, name) for name in matched]
     if takers and all(takers):
         who = ", ".join(sorted({f'"{taker.id}"' for taker in takers if taker}))
         message = f'rule "{rule.id}" never decides: {who} before it takes all its examples'
         yield rule, Finding("RS024", message)
-    for name, taker in zip(rule.examples, takers, strict=True):
+    for name, taker in zip(matched, takers, strict=True):
         if taker is not None and taker.category != rule.category:
             message = (
                 f'"{taker.id}" takes an example of "{rule.id}" and labels it {taker.category}: '
