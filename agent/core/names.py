@@ -23,6 +23,7 @@ _BACK_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
 
 _ANONYMOUS = re.compile(r"<unnamed>(?=::)|\(unnamed(?: namespace)?\)(?=::)|`anonymous namespace'")
 _NSYS_LAMBDA = re.compile(r"\[(lambda\([^\[\]]*\)) \(instance (\d+)\)\]")
+_MAX_NESTED_LAMBDAS = 16
 _SPACED_REFERENCE = re.compile(r"(?<=[\w>)\]*&]) (?=[&*])")
 _CLOSERS = re.compile(r"(?<=>)(?=>)(?<!operator>)")
 _CAST_LITERAL = re.compile(r"(?<=[<, ])\((int|unsigned int|long|unsigned long|bool)\)(-?\d+)\b")
@@ -106,7 +107,11 @@ def _kineto_spelling(name: str) -> str:
     name = _ANONYMOUS.sub("(anonymous namespace)", name)
     if "'" in name:
         name = _libiberty_lambdas(name)
-    name = _NSYS_LAMBDA.sub(r"{\1#\2}", name)
+    for _ in range(_MAX_NESTED_LAMBDAS):
+        inner_done = _NSYS_LAMBDA.sub(r"{\1#\2}", name)
+        if inner_done == name:
+            break
+        name = inner_done
     name = _SPACED_REFERENCE.sub("", name).replace("operator ()", "operator()")
     name = _CAST_LITERAL.sub(_plain_literal, name)
     return _CLOSERS.sub(" ", name)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.names import canonical_name
+from tests.spellings import spellings
 
 COPY = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::float8_copy_kernel_cuda("
@@ -64,6 +65,10 @@ def test_one_kernel_has_one_canonical_name(spelling: str) -> None:
         ("k<(bool)1, (bool)0, (unsigned int)7>", "k<true, false, 7u>"),
         ("k<std::operator>>(int)>", "k<std::operator>>(int)>"),
         ("f<&g>(int &&, char const *)", "f<&g>(int&&, char const*)"),
+        (
+            "f<[lambda(g<[lambda(int) (instance 2)]>) (instance 1)]>",
+            "f<{lambda(g<{lambda(int)#2}>)#1}>",
+        ),
         ("x::[lambda() (instance 4)]::operator ()() const", "x::{lambda()#4}::operator()() const"),
     ],
 )
@@ -152,3 +157,11 @@ def test_real_symbols_agree_with_the_profilers_demangler(shared: Path) -> None:
     assert all("masked_scale_kernel" in mangled for mangled in different)
     assert len(pairs) > 4_000
     assert len(different) < 60
+
+
+def test_every_spelling_of_a_real_name_has_one_canonical_name(shared: Path) -> None:
+    lines = (shared / "truth" / "kernel_names.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    names = [line.split("\t")[0] for line in lines]
+    assert len(names) > 200
+    for name in names:
+        assert {canonical_name(spelling) for spelling in spellings(name)} == {canonical_name(name)}
