@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agent.core.proposals import Evidence, Finding, ParseQuality, RunContext
+from agent.core.proposals import EndState, Evidence, Finding, ParseQuality, RunContext
 
 KernelOrigin = Literal[
     "triton",
@@ -109,6 +109,17 @@ class Examination:
     evidence: tuple[Evidence, ...]
     proven: frozenset[str]
     findings: tuple[Finding, ...]
+    complete: bool = False
+    """The minimum for the origin holds, what only a trace can show apart (`needs`)."""
+    needs: frozenset[str] = frozenset()
+    """What a trace must still show: `OP` dtypes or absence from the baseline, or `OP` or `STK`."""
+    defined: tuple[Definition, ...] = ()
+    """What the definition, table and template items define."""
+    functions: tuple[tuple[str, str], ...] = ()
+    """(path, qualified name) of the function around each emission, to compare with stacks."""
+    lookalikes: tuple[CallSite, ...] = ()
+    """Every other place that could be taken for a cast's emission."""
+    end_state: EndState = ""
 
 
 class SourceIndex(Protocol):
@@ -164,6 +175,14 @@ class SourceIndex(Protocol):
         names: tuple[str, ...],
         category: str,
         context: RunContext,
+        pattern: str = "",
     ) -> Examination:
-        """Check a proposal's evidence against the pinned commits and take the pins."""
+        """Check a proposal's evidence against the pinned commits and take the pins.
+
+        `names` are the kernels it is meant for; where none is known, `pattern` tells the family.
+        """
+        ...
+
+    def named_like(self, literal: str, *, limit: int = 60) -> tuple[Definition, ...]:
+        """List runtime definitions and table rows whose name holds a literal."""
         ...
