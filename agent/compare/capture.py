@@ -25,6 +25,7 @@ class Capture:
 
     Attributes:
         launches: graph launches over all ranks.
+        replayed, replayed_ns: kernels they brought, and their time.
         empty: launches that brought no kernel.
         uneven_ranks: labels of ranks with an unexplained difference between launches.
         clipped_events, excess_ns: events that run past the next of their stream, and by how much.
@@ -32,6 +33,7 @@ class Capture:
     """
 
     launches: int
+    replayed: int
     replayed_ns: int
     empty: int
     uneven_ranks: tuple[str, ...]
@@ -69,8 +71,8 @@ def examine_capture(trace: Trace) -> Capture:
 
 
 def capture_findings(side: str, capture: Capture) -> tuple[Finding, ...]:
-    """Put a side's gaps and corrupt durations into words; `side` is `base` or `new`."""
-    return tuple(_findings(side, capture))
+    """Put gaps and corrupt durations into words; `side` is `base`, `new`, or "" for a lone run."""
+    return tuple(_findings(f"side {side}" if side else "this run", capture))
 
 
 def _findings(side: str, capture: Capture) -> Iterator[Finding]:
@@ -80,7 +82,7 @@ def _findings(side: str, capture: Capture) -> Iterator[Finding]:
         empty = f"; {_plural(capture.empty, 'launch')} brought none" if capture.empty else ""
         yield Finding(
             "DF110",
-            f"incomplete capture on side {side}: graph launches replayed different numbers of"
+            f"incomplete capture on {side}: graph launches replayed different numbers of"
             f" kernels ({shown}{more}){empty}; the profiler lost events, so the delta is not"
             " trustworthy and no saving is claimed",
             severity="warning",
@@ -89,14 +91,14 @@ def _findings(side: str, capture: Capture) -> Iterator[Finding]:
     if not capture.complete:
         yield Finding(
             "DF111",
-            f"INCOMPLETE: side {side} was salvaged from a damaged file; no saving is claimed",
+            f"INCOMPLETE: {side} was salvaged from a damaged file; no saving is claimed",
             severity="warning",
         )
     if capture.excess_ns:
         trust = "; the headline is unreliable" if capture.corrupt else ""
         yield Finding(
             "DF112",
-            f"corrupt durations on side {side}: {_plural(capture.clipped_events, 'event')} run past"
+            f"corrupt durations on {side}: {_plural(capture.clipped_events, 'event')} run past"
             f" the next of their stream; {capture.kernel_ns} ns as recorded,"
             f" {capture.clipped_ns} ns clipped{trust}",
             severity="warning",
@@ -115,6 +117,7 @@ def _examine(trace: Trace, *, alike: bool) -> Capture:
     suspects = uneven or [rank for rank in ranks if 0 in rank.replays.kernels_per_launch]
     return Capture(
         launches=sum(len(rank.replays.kernels_per_launch) for rank in ranks),
+        replayed=sum(rank.replays.kernels for rank in ranks),
         replayed_ns=sum(rank.replays.time_ns for rank in ranks),
         empty=empty,
         uneven_ranks=tuple(rank.label for rank in uneven),

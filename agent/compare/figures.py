@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+
+NS_PER_MS = 1_000_000
 
 
 def percent(value: Fraction, digits: int = 2, *, signed: bool = True) -> str:
@@ -28,3 +31,22 @@ def ratio_text(ratio: Fraction) -> str:
 def fraction_of(part: int, whole: int) -> Fraction:
     """Give `part / whole`; 0 where the whole is empty."""
     return Fraction(part, whole) if whole else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Millis:
+    """Writes nanoseconds as milliseconds; `digits` is chosen from the report's largest time."""
+
+    digits: int
+
+    @classmethod
+    def fitting(cls, largest_ns: int) -> Millis:
+        """Give about six significant digits to the largest time, and never less than 0."""
+        for limit_ms, digits in ((100_000, 0), (10_000, 1), (1_000, 2), (1, 3)):
+            if largest_ns >= limit_ms * NS_PER_MS:
+                return cls(digits)
+        return cls(6)
+
+    def __call__(self, ns: int | Fraction, *, signed: bool = False) -> str:
+        """Write a time."""
+        return decimal(Fraction(ns) / NS_PER_MS, self.digits, signed=signed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agent.compare.figures import decimal, fraction_of, percent, ratio_text
+from agent.compare.figures import Millis, fraction_of, percent, ratio_text
 from agent.compare.rows import CategoryRow
 from agent.compare.work import Delta, Work
 from agent.core.proposals import Finding
@@ -88,7 +88,7 @@ def _hidden_findings(rows: list[CategoryRow], totals: tuple[int, int]) -> Iterat
     if moved and 100 * moved >= HIDDEN_PER_CENT * gross:
         yield Finding(
             "DF130",
-            f"unlabelled kernels hold {decimal(fraction_of(moved, 10**6), 3)} ms of the"
+            f"unlabelled kernels hold {Millis.fitting(max(totals))(moved)} ms of the"
             f" differences ({percent(fraction_of(moved, gross), 0, signed=False)} of all): naming"
             " them could change where the cost lies",
             severity="warning",

@@ -1,0 +1,164 @@
+"""The detailed sections of the comparison as text: targets, impact, kernels, spread, aliases."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from agent.compare.figures import decimal, percent
+from agent.compare.impact import Impact
+from agent.compare.noise import Spread
+from agent.compare.rows import KernelRow, Side
+from agent.compare.table import TraceDiff
+from agent.render.columns import Column, name_lines, table, wrapped
+from agent.render.ordering import sorted_kernels
+from agent.render.phrases import noise_phrase, place, rule_phrase
+from agent.render.units import Millis, effect, share
+
+
+def targets(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
+    """Say for each introduced cost what removing it saves at most and where it is."""
+    if not diff.targets:
+        return []
+    lines = ["where to look: introduced costs, what removing each saves at most, their source"]
+    for target in diff.targets:
+        bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
+        lines += wrapped(f"{target.category}: at most {bound}", width, first="  ", rest="    ")
+        for rule in target.rules:
+            lines += wrapped(rule_phrase(rule), width, first="    ", rest="      ")
+            for evidence in rule.evidence:
+                guard = f", when {evidence.guard}" if evidence.guard else ""
+                lines += wrapped(
+                    f"{place(evidence)}{guard}", width, first="      ", rest="        "
+                )
+        if not target.pinned:
+            lines += wrapped(
+                "no source lines: no rule of this category cites any", width, first="    "
+            )
+    return lines
+
+
+def impacts(diff: TraceDiff, width: int, top: int) -> list[str]:
+    """Give per-call change times share for the categories and the top kernels."""
+    categories = [impact for impact in diff.impacts if impact.effect]
+    if not categories:
+        return []
+    columns = [
+        Column("impact: per-call change x share", "left", flexible=True),
+        Column("share"),
+        Column("per call"),
+        Column("of total"),
+    ]
+    lines = table(columns, list(map(_impact_cells, categories)), width)
+    for impact in [impact for impact in diff.kernel_impacts if impact.effect][: min(top, 5)]:
+        _, *figures = _impact_cells(impact)
+        text = (
+            f"{figures[2]} of the total = {figures[1]} per call x {figures[0]}, {impact.category}"
+        )
+        lines += [*wrapped(text, width, first="  "), *name_lines(impact.name, width, limit=2)]
+    return lines
+
+
+def kernels(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
+    """List the kernels with the largest differences, then suggested successions."""
+    every = [kernel for row in diff.categories for kernel in row.kernels]
+    moved = [kernel for kernel in sorted_kernels(every) if kernel.base != kernel.new]
+    if not moved or not top:
+        return []
+    lines = [f"kernels: {len(moved):,} of {len(every):,} differ; the largest differences"]
+    for kernel in moved[:top]:
+        lines += wrapped(_kernel_text(kernel, millis), width, first="  ", rest="    ")
+        lines += name_lines(kernel.name, width)
+    for pair in diff.replacements[:top]:
+        text = f"suggestion: in {pair.old.category} one kernel may have taken the other's place"
+        change = pair.impact(diff.base.kernel_ns)
+        before, after = _per_call(pair.old.base), _per_call(pair.new.new)
+        figures = f"per call {before} -> {after}, {effect(change.effect)} of the total"
+        lines += wrapped(f"{text}; {figures}", width, first="  ", rest="    ")
+        lines += name_lines(pair.old.name, width, limit=2)
+        lines += ["    ->", *name_lines(pair.new.name, width, limit=2)]
+    return lines
+
+
+def noise(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
+    """Give the spread and which differences stand outside it."""
+    lines = wrapped(f"noise: {noise_phrase(diff)}", width, rest="  ")
+    if diff.noise.unit == "none" or diff.empty:
+        return lines
+    unit = diff.noise.unit.removesuffix("s")
+    columns = [
+        Column(f"diff per {unit}, ms", "left", flexible=True),
+        Column("low"),
+        Column("median"),
+        Column("high"),
+        Column("up:down"),
+        Column("chance"),
+        Column("outside", "left"),
+    ]
+    spreads = sorted(diff.noise.spreads, key=lambda s: (-abs(s.delta.median), s.category))
+    return [*lines, *table(columns, [_spread_cells(spread, millis) for spread in spreads], width)]
+
+
+def aliases(diff: TraceDiff, width: int, top: int) -> list[str]:
+    """List the names matched after normalisation."""
+    if not diff.aliases:
+        return []
+    lines = wrapped(
+        f"{len(diff.aliases)} names matched after normalisation (rules saw the raw names)", width
+    )
+    for alias in diff.aliases[:top]:
+        for name in alias.base_names:
+            lines += name_lines(name, width, indent=2)
+        for name in alias.new_names:
+            lines += ["  =", *name_lines(name, width)]
+    return lines
+
+
+def _impact_cells(impact: Impact) -> list[str]:
+    per_call = "" if impact.per_call is None else percent(impact.per_call)
+    return [
+        f"  {impact.category}",
+        percent(impact.share, 2, signed=False)
+        if impact.share >= Fraction(1, 10_000)
+        else percent(impact.share, 4, signed=False),
+        per_call or ("new" if impact.effect > 0 else "gone"),
+        effect(impact.effect),
+    ]
+
+
+def _impact_text(impact: Impact) -> str:
+    _, of_time, per_call, of_total = _impact_cells(impact)
+    if impact.per_call is None:
+        return f"{of_total} of the total, {per_call}, {impact.category}"
+    return f"{of_total} of the total = {per_call} per call x {of_time} share, {impact.category}"
+
+
+def _kernel_text(kernel: KernelRow, millis: Millis) -> str:
+    calls = f"{kernel.base.count:,} -> {kernel.new.count:,} calls"
+    per_call = f"per call {_per_call(kernel.base)} -> {_per_call(kernel.new)}"
+    if kernel.status == "new":
+        calls, per_call = f"{kernel.new.count:,} calls", f"per call {_per_call(kernel.new)}"
+    elif kernel.status == "gone":
+        calls, per_call = f"{kernel.base.count:,} calls", f"per call {_per_call(kernel.base)}"
+    status = "" if kernel.status == "both" else f" ({kernel.status})"
+    return (
+        f"{millis(kernel.delta_ns, signed=True)} ms, {kernel.category}{status}, {calls}, {per_call}"
+    )
+
+
+def _per_call(side: Side) -> str:
+    per_call = side.per_call_ns
+    return "-" if per_call is None else f"{decimal(per_call / 1_000, 2)} us"
+
+
+def _spread_cells(spread: Spread, millis: Millis) -> list[str]:
+    outside = {True: "yes", False: "no", None: "cannot tell"}[spread.outside]
+    chance = "1 in 1" if spread.chance == 1 else f"1 in {decimal(1 / spread.chance, 0)}"
+    return [
+        f"  {spread.category}",
+        millis(spread.delta.low, signed=True),
+        millis(spread.delta.median, signed=True),
+        millis(spread.delta.high, signed=True),
+        f"{spread.risen}:{spread.fallen}",
+        chance,
+        outside,
+    ]

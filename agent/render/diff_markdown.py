@@ -1,0 +1,201 @@
+"""The comparison as Markdown that pastes into a pull request.
+
+    diff_markdown(diff, *, top=10, sort="time") -> str
+
+Names are escaped; the kernels of each category fold away in `<details>`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from agent.compare.figures import fraction_of, percent
+from agent.compare.rows import CategoryRow, KernelRow, total_of
+from agent.compare.sides import SideSummary
+from agent.compare.table import TraceDiff
+from agent.compare.targets import Target
+from agent.render.markdown import cell, code, md_table
+from agent.render.ordering import Sort, sorted_kernels, sorted_rows
+from agent.render.phrases import (
+    coverage_phrase,
+    headline,
+    ledger_title,
+    noise_phrase,
+    per_pass_phrase,
+    place,
+    ranks_phrase,
+    replay_phrase,
+    rule_phrase,
+    ruleset_phrase,
+    totals_phrase,
+)
+from agent.render.units import Millis, effect, share
+from agent.render.waterfall import ledger_bars, raw_amounts
+
+
+def diff_markdown(diff: TraceDiff, *, top: int = 10, sort: Sort = "time") -> str:
+    """Write the whole comparison; `top` bounds the list of kernels, 0 leaves it out."""
+    lines = _whole(diff, top, sort)
+    for name, part in diff.parts:
+        lines += ["", f"## {cell(name)}", "", *_whole(part, top, sort)]
+    return "\n".join(lines) + "\n"
+
+
+def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
+    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    sections = [
+        _first(diff, millis),
+        _categories(diff, millis, sort),
+        _ledger(diff, millis),
+        _targets(diff, millis),
+        _impacts(diff),
+        _kernels(diff, millis, top),
+        _notes(diff, millis),
+    ]
+    lines: list[str] = []
+    for section in filter(None, sections):
+        lines += ["", *section] if lines else section
+    return lines
+
+
+def _first(diff: TraceDiff, millis: Millis) -> list[str]:
+    lines = [f"### {cell(diff.base.name)} → {cell(diff.new.name)}: {cell(headline(diff, millis))}"]
+    for finding in diff.findings:
+        lines += ["", f"> **{finding.code}** {cell(finding.message)}"]
+    return lines
+
+
+def _categories(diff: TraceDiff, millis: Millis, sort: Sort) -> list[str]:
+    per_pass = not diff.work.equal and diff.work.ratio is not None
+    head = ["category", "base calls", "base ms", "new calls", "new ms", "diff ms", "diff %"]
+    head += ["per pass"] if per_pass else []
+    rows = [
+        _row(row, diff, millis, per_pass=per_pass) for row in sorted_rows(diff.categories, sort)
+    ]
+    if diff.categories:
+        base, new = total_of(diff.categories)
+        total = CategoryRow(diff.categories[0].category, base, new, ())
+        rows.append(["**total**", *_row(total, diff, millis, per_pass=per_pass)[1:]])
+    return [*md_table(head, rows), "", f"Residual {diff.residual_ns} ns."]
+
+
+def _row(row: CategoryRow, diff: TraceDiff, millis: Millis, *, per_pass: bool) -> list[str]:
+    cells = [
+        cell(row.category),
+        f"{row.base.count:,}",
+        millis(row.base.time_ns),
+        f"{row.new.count:,}",
+        millis(row.new.time_ns),
+        millis(row.delta_ns, signed=True),
+        _relative(row, Fraction(1)),
+    ]
+    return [*cells, _relative(row, diff.work.scale)] if per_pass else cells
+
+
+def _relative(row: CategoryRow, scale: Fraction) -> str:
+    if row.status != "both":
+        return f"*{row.status}*"
+    if not row.base.time_ns:
+        return ""
+    return percent(fraction_of(row.new.time_ns, row.base.time_ns) / scale - 1)
+
+
+def _ledger(diff: TraceDiff, millis: Millis) -> list[str]:
+    if not diff.ledger.entries:
+        return []
+    bars = ledger_bars(diff.ledger_per_pass or diff.ledger)
+    both = diff.ledger_per_pass is not None
+    raw = raw_amounts(diff, bars)
+    head = [ledger_title(diff), *(["ms per pass", "raw ms"] if both else ["ms"])]
+    rows = []
+    for bar in bars:
+        text = f"**{cell(bar.text.strip())}**" if bar.sum else cell(bar.text.strip())
+        amounts = [millis(bar.delta_ns, signed=True)]
+        amounts += [millis(raw[bar.key], signed=True)] if both else []
+        rows.append([text, *amounts])
+    lines = md_table(head, rows)
+    return [*lines, "", cell(per_pass_phrase(diff, millis))] if both else lines
+
+
+def _targets(diff: TraceDiff, millis: Millis) -> list[str]:
+    if not diff.targets:
+        return []
+    lines = ["Where to look (what removing an introduced cost saves at most, and its source):", ""]
+    for target in diff.targets:
+        bound = f"{millis(target.bound_ns)} ms, {share(target.bound_ns, diff.new.kernel_ns)}"
+        lines.append(f"- **{cell(target.category)}**: at most {bound}")
+        lines += _sources(target)
+    return lines
+
+
+def _sources(target: Target) -> list[str]:
+    lines = []
+    for rule in target.rules:
+        lines.append(f"  - {cell(rule_phrase(rule))}")
+        for evidence in rule.evidence:
+            guard = f", when {code(evidence.guard)}" if evidence.guard else ""
+            lines.append(f"    - {code(place(evidence), limit=400)}{guard}")
+    return lines or ["  - no source lines: no rule of this category cites any"]
+
+
+def _impacts(diff: TraceDiff) -> list[str]:
+    rows = [
+        [
+            cell(impact.category),
+            percent(impact.share, signed=False),
+            "" if impact.per_call is None else percent(impact.per_call),
+            effect(impact.effect),
+        ]
+        for impact in diff.impacts
+        if impact.effect
+    ]
+    head = ["impact", "share", "per call", "of the total"]
+    return _folded("Impact: per-call change times share", md_table(head, rows)) if rows else []
+
+
+def _kernels(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
+    every = [kernel for row in diff.categories for kernel in row.kernels]
+    moved = [kernel for kernel in sorted_kernels(every) if kernel.base != kernel.new]
+    if not moved or not top:
+        return []
+    head = ["diff ms", "status", "base calls", "new calls", "category", "kernel"]
+    rows = [_kernel(kernel, millis) for kernel in moved[:top]]
+    lines = md_table(head, rows, left=(1, 4))
+    for pair in diff.replacements[:top]:
+        old, new = code(pair.old.name), code(pair.new.name)
+        where = cell(pair.old.category)
+        lines += ["", f"Suggestion: in {where} {new} may have taken the place of {old}."]
+    return _folded(f"Kernels: {len(moved)} of {len(every)} differ", lines)
+
+
+def _kernel(kernel: KernelRow, millis: Millis) -> list[str]:
+    return [
+        millis(kernel.delta_ns, signed=True),
+        kernel.status,
+        f"{kernel.base.count:,}",
+        f"{kernel.new.count:,}",
+        cell(kernel.category),
+        code(kernel.name),
+    ]
+
+
+def _notes(diff: TraceDiff, millis: Millis) -> list[str]:
+    lines = [f"- Noise: {cell(noise_phrase(diff))}"]
+    for role, side in (("Base", diff.base), ("New", diff.new)):
+        lines += [f"- {role}: {phrase}" for phrase in _side(side, millis)]
+    if diff.aliases:
+        lines.append(f"- {len(diff.aliases)} names matched after normalisation")
+    return [*lines, f"- {cell(ruleset_phrase(diff.ruleset))}"]
+
+
+def _side(side: SideSummary, millis: Millis) -> list[str]:
+    phrases = (
+        f"{totals_phrase(side, millis)}; coverage {coverage_phrase(side.coverage)}",
+        ranks_phrase(side, millis),
+        replay_phrase(side),
+    )
+    return [cell(phrase) for phrase in phrases if phrase]
+
+
+def _folded(summary: str, lines: list[str]) -> list[str]:
+    return ["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>"]

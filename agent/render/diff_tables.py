@@ -1,0 +1,95 @@
+"""The comparison for other programs: CSV rows and annotations of GitHub's workflow log.
+
+diff_csv(diff, *, kernels=False) -> str
+diff_github(diff, gates=()) -> str
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agent.compare.gates import GateResult
+from agent.compare.rows import CategoryRow, KernelRow
+from agent.compare.table import TraceDiff
+from agent.core.text import shown
+from agent.render.delimited import csv_text
+from agent.render.phrases import headline, place
+from agent.render.units import Millis
+
+HEAD = (
+    "part",
+    "category",
+    "kernel",
+    "status",
+    "base_count",
+    "base_time_ns",
+    "new_count",
+    "new_time_ns",
+    "delta_ns",
+    "per_pass_delta_ns",
+)
+
+
+def diff_csv(diff: TraceDiff, *, kernels: bool = False) -> str:
+    """Write one line per category, or per kernel, in nanoseconds.
+
+    `per_pass_delta_ns` is at the base's amount of work and empty where no work ratio is known.
+    """
+    parts = [("", diff), *diff.parts]
+    return csv_text(
+        HEAD, [row for name, part in parts for row in _rows(name, part, kernels=kernels)]
+    )
+
+
+def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
+    """Write `::error` for failed gates, `::warning` for findings, `::notice` for the result."""
+    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    lines = [_annotation("warning", finding.code, finding.message) for finding in diff.findings]
+    lines.append(_annotation("notice", "label-agent", headline(diff, millis)))
+    lines += [
+        _annotation("error", f"--fail-on {gate.expression}", gate.message)
+        for gate in gates
+        if gate.failed
+    ]
+    for target in diff.targets:
+        where = [place(evidence) for rule in target.rules for evidence in rule.evidence]
+        text = f"{target.category} is new, at most {millis(target.bound_ns)} ms"
+        lines.append(_annotation("warning", "introduced cost", "; ".join([text, *where])))
+    return "\n".join(lines) + "\n"
+
+
+def _rows(part: str, diff: TraceDiff, *, kernels: bool) -> Iterable[tuple[str | int, ...]]:
+    for row in diff.categories:
+        if not kernels:
+            yield _row(part, "", row, diff)
+        else:
+            for kernel in row.kernels:
+                yield _row(part, kernel.name, kernel, diff)
+
+
+def _row(
+    part: str, kernel: str, row: CategoryRow | KernelRow, diff: TraceDiff
+) -> tuple[str | int, ...]:
+    ratio = diff.work.ratio
+    per_pass = "" if ratio is None else round(row.new.time_ns / ratio) - row.base.time_ns
+    return (
+        part,
+        str(row.category),
+        kernel,
+        row.status,
+        row.base.count,
+        row.base.time_ns,
+        row.new.count,
+        row.new.time_ns,
+        row.delta_ns,
+        per_pass,
+    )
+
+
+def _annotation(level: str, title: str, message: str) -> str:
+    escaped = _escaped(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={escaped}::{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    return shown(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,168 @@
+"""The comparison as text for a terminal.
+
+    diff_text(diff, *, width=80, top=10, sort="time") -> str
+
+What must be said first (not comparable, incomplete capture, unequal work) stands first. Fits 80
+columns; a wider terminal gives longer bars and more columns.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from agent.compare.figures import fraction_of, percent
+from agent.compare.rows import CategoryRow, total_of
+from agent.compare.sides import SideSummary
+from agent.compare.table import TraceDiff
+from agent.render.columns import Column, table, wrapped
+from agent.render.diff_detail import aliases, impacts, kernels, noise, targets
+from agent.render.ordering import Sort, sorted_rows
+from agent.render.phrases import (
+    coverage_phrase,
+    headline,
+    ledger_title,
+    per_pass_phrase,
+    ranks_phrase,
+    replay_phrase,
+    ruleset_phrase,
+    totals_phrase,
+)
+from agent.render.units import Millis
+from agent.render.waterfall import Bar, ledger_bars, raw_amounts
+
+WIDE = 110
+
+
+def diff_text(diff: TraceDiff, *, width: int = 80, top: int = 10, sort: Sort = "time") -> str:
+    """Write the whole comparison; `top` bounds each list of kernels, 0 leaves them out."""
+    width = max(width, 60)
+    sections = [_whole(diff, width, top, sort)]
+    for name, part in diff.parts:
+        sections.append(wrapped(f"=== {name}", width))
+        sections.append(_whole(part, width, top, sort))
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
+
+
+def millis_of(diff: TraceDiff) -> Millis:
+    """Choose the decimals of a comparison."""
+    return Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+
+
+def _whole(diff: TraceDiff, width: int, top: int, sort: Sort) -> list[str]:
+    millis = millis_of(diff)
+    sections = [
+        _first(diff, millis, width),
+        _sides(diff, millis, width),
+        _categories(diff, millis, width, sort),
+        _ledger(diff, millis, width),
+        targets(diff, millis, width),
+        impacts(diff, width, top),
+        kernels(diff, millis, width, top),
+        noise(diff, millis, width),
+        aliases(diff, width, top),
+    ]
+    lines: list[str] = []
+    for section in filter(None, sections):
+        lines += ["", *section] if lines else section
+    return lines
+
+
+def _first(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
+    lines = []
+    for finding in diff.findings:
+        lines += wrapped(f"! {finding.code} {finding.message}", width, rest="  ")
+        if finding.hint:
+            lines += wrapped(f"hint: {finding.hint}", width, first="  ", rest="        ")
+    return [*lines, *wrapped(f"result: {headline(diff, millis)}", width, rest="  ")]
+
+
+def _sides(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
+    lines = _side("base", diff.base, millis, width) + _side("new", diff.new, millis, width)
+    return lines + wrapped(ruleset_phrase(diff.ruleset), width, rest="  ")
+
+
+def _side(role: str, side: SideSummary, millis: Millis, width: int) -> list[str]:
+    first = f"{role:<5}{side.name}: {totals_phrase(side, millis)}"
+    lines = wrapped(first, width, rest=" " * 5)
+    phrases = [
+        f"coverage: {coverage_phrase(side.coverage)}",
+        ranks_phrase(side, millis),
+        replay_phrase(side),
+    ]
+    for phrase in filter(None, phrases):
+        lines += wrapped(phrase, width, first=" " * 5, rest=" " * 7)
+    return lines
+
+
+def _categories(diff: TraceDiff, millis: Millis, width: int, sort: Sort) -> list[str]:
+    wide = width >= WIDE
+    per_pass = not diff.work.equal and diff.work.ratio is not None
+    titles = ["base n", "base ms", "new n", "new ms", "diff ms"]
+    titles += ["diff %"] if wide or not per_pass else []
+    titles += ["per pass"] if per_pass else []
+    columns = [Column("category", "left", flexible=True), *map(Column, titles)]
+    rows = [_row(row, diff, millis, titles) for row in sorted_rows(diff.categories, sort)]
+    base, new = total_of(diff.categories)
+    total = CategoryRow(diff.categories[0].category, base, new, ()) if diff.categories else None
+    if total is not None:
+        rows.append(["total", *_row(total, diff, millis, titles)[1:]])
+    lines = table(columns, rows, width)
+    return [*lines, f"residual {diff.residual_ns} ns: the rows add up to the events"]
+
+
+def _row(row: CategoryRow, diff: TraceDiff, millis: Millis, titles: list[str]) -> list[str]:
+    cells = [
+        str(row.category),
+        f"{row.base.count:,}",
+        millis(row.base.time_ns),
+        f"{row.new.count:,}",
+        millis(row.new.time_ns),
+        millis(row.delta_ns, signed=True),
+    ]
+    if "diff %" in titles:
+        cells.append(_relative(row, Fraction(1)))
+    if "per pass" in titles:
+        cells.append(_relative(row, diff.work.scale))
+    return cells
+
+
+def _relative(row: CategoryRow, scale: Fraction) -> str:
+    if row.status != "both":
+        return row.status
+    if not row.base.time_ns:
+        return "" if row.new.time_ns else percent(Fraction(0))
+    return percent(fraction_of(row.new.time_ns, row.base.time_ns) / scale - 1)
+
+
+def _ledger(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
+    if not diff.ledger.entries:
+        return ["ledger: nothing changed"]
+    ledger = diff.ledger_per_pass or diff.ledger
+    bars = ledger_bars(ledger)
+    both = diff.ledger_per_pass is not None
+    columns = [
+        Column(ledger_title(diff), "left", flexible=True),
+        *([Column("per pass"), Column("raw ms")] if both else [Column("ms")]),
+        Column("", "left"),
+    ]
+    room = max(10, min(width, 130) - (46 if both else 34))
+    raw = raw_amounts(diff, bars)
+    rows = []
+    for bar in bars:
+        cells = [bar.text, millis(bar.delta_ns, signed=True)]
+        cells += [millis(raw[bar.key], signed=True)] if both else []
+        rows.append([*cells, _drawn(bar, bars, room)])
+    lines = table(columns, rows, width)
+    return lines + (wrapped(per_pass_phrase(diff, millis), width, rest="  ") if both else [])
+
+
+def _drawn(bar: Bar, bars: tuple[Bar, ...], room: int) -> str:
+    """Draw a bar of the waterfall: `+` for a cost, `-` for a saving, `=` for the net."""
+    low = min(min(b.start_ns, b.end_ns) for b in bars)
+    high = max(max(b.start_ns, b.end_ns) for b in bars)
+    span = (high - low) or 1
+    left = (min(bar.start_ns, bar.end_ns) - low) * (room - 1) // span
+    right = (max(bar.start_ns, bar.end_ns) - low) * (room - 1) // span
+    sign: Literal["=", "+", "-"] = "=" if bar.sum else "+" if bar.delta_ns > 0 else "-"
+    return " " * left + sign * max(right - left, 1 if bar.delta_ns else 0)

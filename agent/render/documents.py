@@ -1,0 +1,324 @@
+"""Results as JSON: `label_document`, `diff_document` and `to_json`; docs/json.md describes them.
+
+Times are integer nanoseconds, shares are fractions of 1 and `_pct` fields are per cent, rounded to
+six decimals. Strings are verbatim; `to_json` writes them in ASCII with escapes and sorts all keys.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+from agent.compare.aliases import Alias
+from agent.compare.impact import Impact
+from agent.compare.ledger import Ledger, LedgerEntry
+from agent.compare.noise import Noise, Range, Spread
+from agent.compare.replaced import Replacement
+from agent.compare.rows import CategoryRow, KernelRow, Side
+from agent.compare.sides import SideSummary, summarise
+from agent.compare.table import TraceDiff
+from agent.compare.targets import Target, TargetRule
+from agent.compare.work import Delta, Work
+from agent.core.proposals import Evidence, Finding
+from agent.core.rules import Coverage, LabelledTrace, RuleSet
+from agent.render.selection import Unlabelled, label_categories, label_findings, top_unlabelled
+
+SCHEMA = 1
+
+Json = dict[str, object]
+
+
+def to_json(document: Json) -> str:
+    """Write a document with sorted keys and a line end."""
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def label_document(labelled: LabelledTrace, *, top: int = 10, rollup: bool = False) -> Json:
+    """Give one labelled run as a document; `top` bounds the unlabelled kernels."""
+    side = summarise(labelled)
+    return {
+        "schema": SCHEMA,
+        "command": "label",
+        **_side(side),
+        "categories": [
+            {"id": row.category, "count": row.count, "time_ns": row.time_ns}
+            for row in label_categories(labelled, rollup=rollup)
+        ],
+        "unlabelled": [_unlabelled(row, side.kernel_ns) for row in top_unlabelled(labelled, top)],
+        "warnings": list(map(_finding, label_findings(labelled, side))),
+        "ruleset": ruleset_document(labelled.ruleset),
+    }
+
+
+def diff_document(diff: TraceDiff, *, top: int = 0) -> Json:
+    """Give a comparison as a document; `top` bounds the kernels of a category, 0 gives all."""
+    document = {
+        "schema": SCHEMA,
+        "command": "diff",
+        "base": _side(diff.base),
+        "new": _side(diff.new),
+        "delta_ns": diff.delta_ns,
+        "residual_ns": diff.residual_ns,
+        "comparable": diff.comparable,
+        "conclusive": diff.conclusive,
+        "categories": [_category(row, top) for row in diff.categories],
+        "ledger": _ledger(diff.ledger),
+        "ledger_per_pass": _ledger(diff.ledger_per_pass) if diff.ledger_per_pass else None,
+        "work": _work(diff.work),
+        "impact": {
+            "categories": list(map(_impact, diff.impacts)),
+            "kernels": list(map(_impact, diff.kernel_impacts[: top or None])),
+        },
+        "targets": list(map(_target, diff.targets)),
+        "replacements": [_replacement(pair, diff.base.kernel_ns) for pair in diff.replacements],
+        "aliases": list(map(_alias, diff.aliases)),
+        "noise": _noise(diff.noise),
+        "warnings": list(map(_finding, diff.findings)),
+        "ruleset": ruleset_document(diff.ruleset),
+        "rollup": diff.rollup,
+    }
+    if diff.parts:
+        document["parts"] = [
+            {"part": name, "diff": diff_document(part, top=top)} for name, part in diff.parts
+        ]
+    return document
+
+
+def ruleset_document(ruleset: RuleSet) -> Json:
+    """Give the identity of a rule set."""
+    return {"name": ruleset.name, "version": ruleset.version, "digest": ruleset.digest}
+
+
+def coverage_shares(coverage: Coverage) -> Json:
+    """Give the coverage contract as shares of kernel time."""
+    return {
+        grade: _share(getattr(coverage, grade), coverage.total)
+        for grade in ("validated", "vendor", "inferred", "unlabelled")
+    }
+
+
+def _side(side: SideSummary) -> Json:
+    capture = side.capture
+    return {
+        "name": side.name,
+        "totals": {
+            "kernel_ns": side.kernel_ns,
+            "busy_ns": side.busy_ns,
+            "span_ns": side.span_ns,
+            "kernels": side.kernels,
+            "clipped_ns": capture.clipped_ns,
+            "without_op_ns": side.opless_ns,
+        },
+        "coverage": coverage_shares(side.coverage),
+        "ranks": [
+            {"label": rank.label, "kernels": rank.kernels, "kernel_ns": rank.kernel_ns}
+            for rank in side.ranks
+        ],
+        "devices": list(side.devices),
+        "formats": list(side.formats),
+        "graphs": {
+            "launches": capture.launches,
+            "kernels": capture.replayed,
+            "time_ns": capture.replayed_ns,
+            "share": _share(capture.replayed_ns, side.kernel_ns),
+            "empty_launches": capture.empty,
+            "uneven_ranks": list(capture.uneven_ranks),
+        },
+        "complete": not capture.gaps,
+    }
+
+
+def _category(row: CategoryRow, top: int) -> Json:
+    return {
+        "id": row.category,
+        **_both_sides(row.base, row.new),
+        "delta_ns": row.delta_ns,
+        "status": row.status,
+        "kernels": [_kernel(kernel) for kernel in row.kernels[: top or None]],
+    }
+
+
+def _kernel(row: KernelRow) -> Json:
+    return {
+        "name": row.name,
+        "base_names": list(row.base_names),
+        "new_names": list(row.new_names),
+        **_both_sides(row.base, row.new),
+        "delta_ns": row.delta_ns,
+        "status": row.status,
+        "rules": list(row.rules),
+        "ops": list(row.ops),
+    }
+
+
+def _both_sides(base: Side, new: Side) -> Json:
+    return {
+        "base": {"count": base.count, "time_ns": base.time_ns},
+        "new": {"count": new.count, "time_ns": new.time_ns},
+    }
+
+
+def _ledger(ledger: Ledger) -> Json:
+    return {
+        "introduced": list(map(_entry, ledger.introduced)),
+        "costs": list(map(_entry, ledger.costs)),
+        "savings": list(map(_entry, ledger.savings)),
+        "unclaimed": list(map(_entry, ledger.unclaimed)),
+        "introduced_ns": ledger.introduced_ns,
+        "existing_ns": ledger.existing_ns,
+        "net_ns": ledger.net_ns,
+    }
+
+
+def _entry(entry: LedgerEntry) -> Json:
+    return {"id": entry.category, "delta_ns": entry.delta_ns, "status": entry.status}
+
+
+def _work(work: Work) -> Json:
+    consensus = work.consensus
+    return {
+        "equal": work.equal,
+        "ratio": _number(work.ratio),
+        "source": work.source,
+        "passes": None if work.passes is None else {"base": work.passes[0], "new": work.passes[1]},
+        "steps": {"base": work.steps[0], "new": work.steps[1]},
+        "basis": work.basis,
+        "agreeing": list(consensus.agreeing) if consensus else [],
+        "shared": consensus.shared if consensus else 0,
+        "agreeing_share": _number(consensus.share) if consensus else 0.0,
+        **_delta(work.total),
+        "existing": _delta(work.existing),
+    }
+
+
+def _delta(delta: Delta) -> Json:
+    return {
+        "raw_delta_ns": delta.raw_ns,
+        "raw_delta_pct": _pct(delta.raw),
+        "per_pass_delta_ns": None if delta.equal_ns is None else round(delta.equal_ns),
+        "per_pass_delta_pct": _pct(delta.per_pass),
+        "sign_flips": delta.flips,
+    }
+
+
+def _impact(impact: Impact) -> Json:
+    return {
+        "id": impact.category,
+        "kernel": impact.name,
+        "share_pct": _pct(impact.share),
+        "per_call_pct": _pct(impact.per_call),
+        "effect_pct": _pct(impact.effect),
+        "calls_ns": impact.calls_ns,
+    }
+
+
+def _target(target: Target) -> Json:
+    return {
+        "id": target.category,
+        "bound_ns": target.bound_ns,
+        "count": target.count,
+        "rules": list(map(_target_rule, target.rules)),
+    }
+
+
+def _target_rule(rule: TargetRule) -> Json:
+    return {
+        "id": rule.rule_id,
+        "grade": rule.grade,
+        "source": rule.source,
+        "line": rule.line,
+        "time_ns": rule.time_ns,
+        "evidence": list(map(evidence_document, rule.evidence)),
+    }
+
+
+def evidence_document(evidence: Evidence) -> Json:
+    """Give one pinned place."""
+    return {
+        "kind": evidence.kind,
+        "repo": evidence.repo,
+        "commit": evidence.commit,
+        "path": evidence.path,
+        "lines": list(evidence.lines),
+        "symbol": evidence.symbol,
+        "guard": evidence.guard,
+        "snippet": evidence.snippet,
+    }
+
+
+def _replacement(pair: Replacement, total_ns: int) -> Json:
+    change = pair.impact(total_ns)
+    return {
+        "per_call_pct": _pct(change.per_call),
+        "effect_pct": _pct(change.effect),
+        "suggestion": True,
+        "id": pair.old.category,
+        "base_kernel": pair.old.name,
+        "new_kernel": pair.new.name,
+        "ops": list(pair.old.ops),
+    }
+
+
+def _alias(alias: Alias) -> Json:
+    return {
+        "id": alias.category,
+        "base_names": list(alias.base_names),
+        "new_names": list(alias.new_names),
+    }
+
+
+def _noise(noise: Noise) -> Json:
+    return {
+        "unit": noise.unit,
+        "paired": noise.paired,
+        "base_samples": noise.n_base,
+        "new_samples": noise.n_new,
+        "spreads": list(map(_spread, noise.spreads)),
+    }
+
+
+def _spread(spread: Spread) -> Json:
+    return {
+        "id": spread.category,
+        "base_ns": _range(spread.base),
+        "new_ns": _range(spread.new),
+        "delta_ns": _range(spread.delta),
+        "risen": spread.risen,
+        "fallen": spread.fallen,
+        "chance": _number(spread.chance),
+        "outside": spread.outside,
+    }
+
+
+def _range(values: Range) -> Json:
+    return {
+        "low": round(values.low),
+        "median": round(values.median),
+        "high": round(values.high),
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    return {"code": finding.code, "message": finding.message, "severity": finding.severity}
+
+
+def _unlabelled(row: Unlabelled, total_ns: int) -> Json:
+    return {
+        "name": row.name,
+        "count": row.count,
+        "time_ns": row.time_ns,
+        "share": _share(row.time_ns, total_ns),
+        "ops": list(row.ops),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 6) if whole else 0.0
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else float(round(value, 6))
+
+
+def _pct(value: Fraction | None) -> float | None:
+    return None if value is None else float(round(100 * value, 6))

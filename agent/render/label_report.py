@@ -1,0 +1,142 @@
+"""Reports on one run: text, Markdown, CSV.
+
+    label_text(labelled, *, width=80, top=10, rollup=False) -> str
+    label_markdown(labelled, *, top=10, rollup=False) -> str
+    label_csv(labelled, *, rollup=False) -> str
+
+JSON is `agent.render.documents.label_document`, a page `agent.render.html.label_html`.
+"""
+
+from __future__ import annotations
+
+from agent.compare.sides import SideSummary, summarise
+from agent.core.rules import LabelledTrace
+from agent.render.columns import Column, name_lines, table, wrapped
+from agent.render.delimited import csv_text
+from agent.render.markdown import cell, code, md_table
+from agent.render.phrases import (
+    coverage_phrase,
+    ranks_phrase,
+    replay_phrase,
+    ruleset_phrase,
+    totals_phrase,
+)
+from agent.render.selection import label_categories, label_findings, top_unlabelled
+from agent.render.units import Millis, share
+
+
+def label_text(
+    labelled: LabelledTrace, *, width: int = 80, top: int = 10, rollup: bool = False
+) -> str:
+    """Write the category table, the coverage contract and the top unlabelled kernels."""
+    side = summarise(labelled)
+    millis = Millis.fitting(side.kernel_ns)
+    lines = wrapped(f"{side.name}: {totals_phrase(side, millis)}", width, rest="  ")
+    lines += _facts(labelled, side, millis, width)
+    lines += ["", *_category_table(labelled, side, millis, width, rollup=rollup)]
+    lines += ["", *wrapped(f"coverage: {coverage_phrase(side.coverage)}", width, rest="  ")]
+    lines += _top_unlabelled(labelled, side, millis, width, top)
+    return "\n".join(lines) + "\n"
+
+
+def label_markdown(labelled: LabelledTrace, *, top: int = 10, rollup: bool = False) -> str:
+    """Write the same as a Markdown document that pastes into a pull request."""
+    side = summarise(labelled)
+    millis = Millis.fitting(side.kernel_ns)
+    lines = [f"### {cell(side.name)}", "", f"{totals_phrase(side, millis)}", ""]
+    for phrase in (ranks_phrase(side, millis), replay_phrase(side)):
+        lines += [cell(phrase), ""] if phrase else []
+    for finding in label_findings(labelled, side):
+        lines += [f"> **{finding.code}** {cell(finding.message)}", ""]
+    rows = [
+        [
+            cell(row.category),
+            f"{row.count:,}",
+            millis(row.time_ns),
+            share(row.time_ns, side.kernel_ns),
+        ]
+        for row in label_categories(labelled, rollup=rollup)
+    ]
+    rows.append(["**total**", f"{side.kernels:,}", millis(side.kernel_ns), ""])
+    lines += md_table(["category", "calls", "ms", "share"], rows)
+    lines += [
+        "",
+        f"Coverage: {coverage_phrase(side.coverage)}. {ruleset_phrase(labelled.ruleset)}.",
+    ]
+    unlabelled = top_unlabelled(labelled, top)
+    if unlabelled:
+        lines += ["", "Top unlabelled kernels:", ""]
+        lines += md_table(
+            ["share", "ms", "calls", "kernel"],
+            [
+                [
+                    share(row.time_ns, side.kernel_ns),
+                    millis(row.time_ns),
+                    f"{row.count:,}",
+                    code(row.name),
+                ]
+                for row in unlabelled
+            ],
+        )
+    return "\n".join(lines) + "\n"
+
+
+def label_csv(labelled: LabelledTrace, *, rollup: bool = False) -> str:
+    """Write one line per category, in nanoseconds."""
+    rows = [
+        (str(row.category), row.count, row.time_ns)
+        for row in label_categories(labelled, rollup=rollup)
+    ]
+    return csv_text(("category", "count", "time_ns"), rows)
+
+
+def _facts(labelled: LabelledTrace, side: SideSummary, millis: Millis, width: int) -> list[str]:
+    phrases = [
+        "sum adds overlapping streams up, and the table adds up to it; busy is their union",
+        ranks_phrase(side, millis),
+        replay_phrase(side),
+        ruleset_phrase(labelled.ruleset),
+    ]
+    lines = []
+    for phrase in phrases:
+        lines += wrapped(phrase, width, first="  ", rest="    ") if phrase else []
+    for finding in label_findings(labelled, side):
+        lines += wrapped(f"! {finding.code} {finding.message}", width, rest="  ")
+    return lines
+
+
+def _category_table(
+    labelled: LabelledTrace, side: SideSummary, millis: Millis, width: int, *, rollup: bool
+) -> list[str]:
+    columns = (
+        Column("category", "left", flexible=True),
+        Column("calls"),
+        Column("ms"),
+        Column("share"),
+    )
+    rows = [
+        [row.category, f"{row.count:,}", millis(row.time_ns), share(row.time_ns, side.kernel_ns)]
+        for row in label_categories(labelled, rollup=rollup)
+    ]
+    rows.append(["total", f"{side.kernels:,}", millis(side.kernel_ns), ""])
+    return table(columns, rows, width)
+
+
+def _top_unlabelled(
+    labelled: LabelledTrace, side: SideSummary, millis: Millis, width: int, top: int
+) -> list[str]:
+    unlabelled = top_unlabelled(labelled, top)
+    if not unlabelled:
+        return []
+    lines = ["", "top unlabelled kernels"]
+    for row in unlabelled:
+        ops = f", op {', '.join(row.ops)}" if row.ops else ""
+        of_total = share(row.time_ns, side.kernel_ns)
+        lines += wrapped(
+            f"{of_total}, {millis(row.time_ns)} ms, {row.count:,} calls{ops}",
+            width,
+            first="  ",
+            rest="    ",
+        )
+        lines += name_lines(row.name, width)
+    return lines

@@ -1,0 +1,37 @@
+"""Pieces of Markdown in which foreign names stay text: no markup, no HTML, no broken table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent.core.text import shown
+
+_SPECIAL = re.compile(r"[\\`*_\[\]#|<>~&]|:(?=//)|(?<=www)\.")
+
+
+def cell(text: str, *, limit: int = 0) -> str:
+    """Give foreign text as one table cell or line."""
+    return _SPECIAL.sub(r"\\\g<0>", shown(text, limit=limit))
+
+
+def code(name: str, *, limit: int = 200) -> str:
+    """Give a foreign name in code style; a `|` is escaped, because a table splits on it."""
+    text = shown(name, limit=limit).replace("|", "\\|")
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def md_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)
+) -> list[str]:
+    """Give a table; columns in `left` are aligned left, a last one named `kernel` is, too."""
+    rules = [
+        "---" if index in left or title == "kernel" else "---:" for index, title in enumerate(head)
+    ]
+    return [_row(head), _row(rules), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,122 @@
+"""Sentences that several kinds of report share."""
+
+from __future__ import annotations
+
+from agent.compare.figures import decimal, percent
+from agent.compare.noise import OUTSIDE
+from agent.compare.sides import SideSummary
+from agent.compare.table import TraceDiff
+from agent.compare.targets import TargetRule
+from agent.core.proposals import Evidence
+from agent.core.rules import GRADES, Coverage, RuleSet
+from agent.render.units import Millis, share
+
+
+def ruleset_phrase(ruleset: RuleSet) -> str:
+    """Name a rule set, its version and its digest."""
+    return f"rules {ruleset.name}@{ruleset.version}, digest {ruleset.digest[:12]}"
+
+
+def coverage_phrase(coverage: Coverage) -> str:
+    """Give the coverage contract as shares of kernel time."""
+    parts = [f"{grade} {share(getattr(coverage, grade), coverage.total)}" for grade in GRADES]
+    return " · ".join([*parts, f"unlabelled {share(coverage.unlabelled, coverage.total)}"])
+
+
+def totals_phrase(side: SideSummary, millis: Millis) -> str:
+    """Give the three figures of a run, each named for what it is."""
+    parts = [f"sum {millis(side.kernel_ns)} ms"]
+    if side.busy_ns is not None:
+        parts.append(f"busy {millis(side.busy_ns)} ms")
+    if side.span_ns is not None:
+        parts.append(f"span {millis(side.span_ns)} ms")
+    return f"{side.kernels:,} kernels · {' · '.join(parts)}"
+
+
+def replay_phrase(side: SideSummary) -> str:
+    """Say how much time came from graph replays and how much has no op; "" if all has one."""
+    parts = []
+    if side.capture.launches:
+        parts.append(
+            f"graph replay: {side.capture.launches:,} launches,"
+            f" {share(side.capture.replayed_ns, side.kernel_ns)} of the time"
+        )
+    if side.opless_ns:
+        parts.append(
+            f"{share(side.opless_ns, side.kernel_ns)} of the time has no launching op and is"
+            " labelled by name alone"
+        )
+    return "; ".join(parts)
+
+
+def ranks_phrase(side: SideSummary, millis: Millis) -> str:
+    """Say how many ranks a run has and how far apart they are; "" for one."""
+    slowest, fastest = side.slowest, side.fastest
+    if slowest is None or fastest is None:
+        return ""
+    gap = slowest.kernel_ns - fastest.kernel_ns
+    return (
+        f"{len(side.ranks)} ranks, {millis(fastest.kernel_ns)} ms ({fastest.label}) to"
+        f" {millis(slowest.kernel_ns)} ms ({slowest.label}), {share(gap, slowest.kernel_ns)} apart"
+    )
+
+
+def headline(diff: TraceDiff, millis: Millis) -> str:
+    """Give the result in one sentence, as far as one can be drawn."""
+    raw = f"{millis(diff.delta_ns, signed=True)} ms, {percent(diff.work.total.raw)}"
+    per_pass = diff.work.total.per_pass
+    if not diff.comparable:
+        return f"no conclusion: the two sides cannot be compared (raw sums differ by {raw})"
+    if not diff.conclusive:
+        return f"no conclusion: the capture is incomplete (raw sums differ by {raw})"
+    if diff.empty:
+        return "no difference"
+    if diff.work.equal or per_pass is None:
+        return f"kernel time {raw}"
+    return f"kernel time per pass {percent(per_pass)} (raw sums {raw})"
+
+
+def ledger_title(diff: TraceDiff) -> str:
+    """Head the ledger; where nothing may be claimed it is no ledger of costs and savings."""
+    return "ledger" if not diff.ledger.unclaimed else "differences, not claimed"
+
+
+def per_pass_phrase(diff: TraceDiff, millis: Millis) -> str:
+    """Say what the ledger per pass is, and give the sums of the raw one."""
+    scale, raw = diff.work.scale, diff.ledger
+    return (
+        f"per pass: ms at the base's amount of work, new times divided by"
+        f" {scale.numerator}/{scale.denominator}; in raw sums introduced"
+        f" {millis(raw.introduced_ns, signed=True)}, existing"
+        f" {millis(raw.existing_ns, signed=True)}, net {millis(raw.net_ns, signed=True)}"
+    )
+
+
+def noise_phrase(diff: TraceDiff) -> str:
+    """Say what the spread was taken over and whether it can tell anything."""
+    noise = diff.noise
+    if noise.unit == "none":
+        return "one rank and one run a side: there is no spread to hold the differences against"
+    how = "rank by rank" if noise.paired else f"{noise.n_base} against {noise.n_new}"
+    over = f"over {noise.n_base} {noise.unit}, {how}" if noise.paired else f"{noise.unit}, {how}"
+    if not noise.can_tell:
+        return f"spread {over}: too few for any difference to stand outside it (5 %)"
+    outside = sum(bool(spread.outside) for spread in noise.spreads)
+    expected = decimal(len(noise.spreads) * OUTSIDE, 1)
+    return (
+        f"spread {over}: {outside} of {len(noise.spreads)} differences stand outside it"
+        f" (5 % each; {expected} would by chance)"
+    )
+
+
+def place(evidence: Evidence) -> str:
+    """Give a pinned place as `repo@commit path:first-last`."""
+    first, last = evidence.lines
+    lines = str(first) if first == last else f"{first}-{last}"
+    return f"{evidence.repo}@{evidence.commit[:12]} {evidence.path}:{lines}"
+
+
+def rule_phrase(rule: TargetRule) -> str:
+    """Name a rule, its grade and where it stands."""
+    where = f", {rule.source}:{rule.line}" if rule.source else ""
+    return f"rule {rule.rule_id} ({rule.grade}{where})"
