@@ -19,6 +19,7 @@ _CLONE = re.compile(r" \[clone \.[^\[\]]*\]| \(\.[\w.]+\)")
 _MAX_MANGLED = 8_192
 _MAX_DEMANGLED = 262_144
 _MAX_TRY = 4 << 20
+_MAX_TRIED = 2 << 20
 _BACK_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
 
 _ANONYMOUS = re.compile(r"<unnamed>(?=::)|\(unnamed(?: namespace)?\)(?=::)|`anonymous namespace'")
@@ -81,7 +82,7 @@ def _stays_small(mangled: str) -> bool:
     masked by identifiers of the same length; each can at most double the length of the last try.
     """
     spots = [found.start() for found in _BACK_REFERENCE.finditer(mangled)]
-    size, live = 8 * len(mangled), 0
+    size, live, left = 8 * len(mangled), 0, _MAX_TRIED
     if "cvT" in mangled:  # a conversion operator may refer to a later part
         return False
     while True:
@@ -91,7 +92,8 @@ def _stays_small(mangled: str) -> bool:
         at = spots[live]
         masked = mangled[:at] + _BACK_REFERENCE.sub(_mask, mangled[at:])
         size = max(len(pycxxfilt.demangle(masked) or ""), len(mangled))
-        if size > _MAX_DEMANGLED:
+        left -= size
+        if size > _MAX_DEMANGLED or left < 0:
             return False
 
 

@@ -141,7 +141,10 @@ def _appended(text: str, block: str) -> Splice:
 def _next_version(text: str) -> Iterable[Splice]:
     for statement in _statements(text):
         if statement.place == ("version",):
-            number = int(text[statement.value : statement.end].replace("_", ""), 0)
+            written = text[statement.value : statement.end]
+            number = parsed_toml(f"v = {written}")["v"]
+            if type(number) is not int:
+                raise _refused("version is not a whole number", code="RS003")
             yield (statement.value, statement.end, str(number + 1))
 
 

@@ -122,9 +122,10 @@ def _examples(_: RuleSet, own: tuple[Rule, ...]) -> Iterator[tuple[Rule, Finding
 
 
 def _missing_examples(rule: Rule) -> Iterator[tuple[Rule, Finding]]:
-    severity: Severity = "note" if rule.grade == "inferred" else "warning"
+    if rule.grade == "inferred":
+        return
     if not rule.examples:
-        yield rule, Finding("RS030", f'rule "{rule.id}" has no example', severity)
+        yield rule, Finding("RS030", f'rule "{rule.id}" has no example', "warning")
     if not rule.counterexamples:
         yield rule, Finding("RS030", f'rule "{rule.id}" has no counterexample', "note")
 

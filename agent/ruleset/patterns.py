@@ -84,14 +84,14 @@ def _findings(pattern: str) -> Iterator[Finding]:
     if len(pattern) > MAX_PATTERN:
         message = f"the pattern has {len(pattern)} characters, more than {MAX_PATTERN}"
         yield Finding("E_TOO_LONG", message)
+        return
     wrong = tuple(_syntax_findings(pattern))
     yield from wrong
     if wrong:
         return
     if Pattern(pattern).search(""):
         yield Finding("E_MATCHES_EMPTY", f'"{shown(pattern, limit=200)}" matches the empty name')
-    if len(pattern) <= MAX_PATTERN:
-        yield from _structure_findings(read_pattern(pattern))
+    yield from _structure_findings(read_pattern(pattern))
 
 
 def _syntax_findings(pattern: str) -> Iterator[Finding]:

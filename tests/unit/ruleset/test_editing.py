@@ -143,6 +143,8 @@ def test_any_name_comes_back(name: str) -> None:
         ("version = 1\nrule = [{id = 'a'}]\n", "RS002"),
         ("version = 1\nrule = []\n", "RS002"),
         ("version = 1\nrule = 3\n", "RS002"),
+        ("version = '1'\n", "RS003"),
+        ("version = 1.5\n", "RS003"),
     ],
 )
 def test_a_file_that_cannot_take_a_rule_is_refused(text: str, code: str) -> None:
@@ -150,6 +152,11 @@ def test_a_file_that_cannot_take_a_rule_is_refused(text: str, code: str) -> None
         with_rule(text, NEW)
     assert caught.value.code == code
     assert caught.value.findings
+
+
+@pytest.mark.parametrize("written", ["7", "+7", "0x7", "0b111", "0o7"])
+def test_a_version_is_raised_however_it_is_written(written: str) -> None:
+    assert with_rule(f"version = {written} # v\n", NEW).startswith("version = 8 # v\n")
 
 
 def test_a_name_that_is_not_unicode_is_refused() -> None:
