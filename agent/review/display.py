@@ -12,8 +12,8 @@ from agent.errors import SourceError
 from agent.review.draft import Draft, Moves
 
 Style = Literal["plain", "heading", "dim", "added", "removed", "marked", "warning"]
-ReadSource = Callable[[str, str, int, int], Sequence[str]]
-"""(repo, path, first line, last line) -> the lines at the pinned commit; raises `SourceError`."""
+ReadSource = Callable[[Evidence, int, int], Sequence[str]]
+"""(evidence, first line, last line) -> lines of its file at its commit; raises `SourceError`."""
 
 CONTEXT_LINES = 3
 MAX_NAME, MAX_KERNELS, MAX_SOURCE_WIDTH, MAX_RATIONALE = 160, 8, 200, 1_000
@@ -131,7 +131,7 @@ def _source_lines(entry: Evidence, read: ReadSource) -> Iterator[Line]:
     first, last = entry.lines
     start = max(1, first - CONTEXT_LINES)
     try:
-        lines = read(entry.repo, entry.path, start, last + CONTEXT_LINES)
+        lines = read(entry, start, last + CONTEXT_LINES)
     except SourceError as err:
         yield Line(f"  cannot be shown: {shown(str(err))}", "warning")
         return

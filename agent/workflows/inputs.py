@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.core.kernels import Trace
-from agent.core.proposals import Proposal, RunContext, Verdict
+from agent.core.proposals import Evidence, Proposal, RunContext, Verdict
 from agent.core.rules import RuleSet
 from agent.core.source import SourceIndex
-from agent.errors import UsageError
+from agent.errors import CommitMismatch, UsageError
 from agent.review.records import KeptRun, run_record
 from agent.workflows.context import context_of
 from agent.workflows.label import Progress
@@ -43,6 +43,18 @@ class OpenInputs:
     source: SourceIndex
     names: Mapping[str, str]
     context: RunContext
+
+    def read(self, entry: Evidence, first: int, last: int) -> tuple[str, ...]:
+        """Give lines of a piece of evidence's file at its commit.
+
+        Raises:
+            SourceError: no such file, or the checkout was opened at another commit.
+        """
+        opened = {repo.name: repo.commit for repo in self.source.repos()}
+        if opened.get(entry.repo) != entry.commit:
+            what = f"{entry.repo} is read at another commit than {entry.commit[:12]}"
+            raise CommitMismatch("SC002", what)
+        return self.source.read(entry.repo, entry.path, first, last)
 
     def judge(self, proposal: Proposal, ruleset: RuleSet) -> Verdict:
         """Ask the gate."""

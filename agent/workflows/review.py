@@ -125,7 +125,7 @@ def _bench(
         run_id,
         opened.trace,
         opened.judge,
-        opened.source.read,
+        opened.read,
         recorded=dict(kept.verdicts),
     )
 

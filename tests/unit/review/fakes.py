@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.kernels import Trace
-from agent.core.proposals import Decision, Pin, Proposal, Verdict
+from agent.core.proposals import Decision, Evidence, Pin, Proposal, Verdict
 from agent.core.rules import Acceptance
 from agent.errors import SourceError
 from agent.review.commit import Committed
@@ -108,8 +108,8 @@ class FakeDesk:
         self.text = draft.after
         return Committed("c" * 40, "main")
 
-    def read(self, repo: str, path: str, first: int, last: int) -> Sequence[str]:
-        if path == "gone.py":
+    def read(self, entry: Evidence, first: int, last: int) -> Sequence[str]:
+        if entry.path == "gone.py":
             raise SourceError("SC002", "no such file")
         return SOURCE[first - 1 : last]
 
