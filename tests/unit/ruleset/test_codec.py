@@ -11,6 +11,7 @@ from agent.core.vocabulary import VOCABULARY
 from agent.errors import RuleFileError
 from agent.ruleset import codec
 from agent.ruleset.codec import find_rule_file, load_builtin, load_rules, parse_rules
+from agent.ruleset.lint import lint_rules
 
 HEAD = "schema = 1\nversion = 7\n"
 
@@ -329,3 +330,10 @@ def test_a_rule_file_is_found_upwards(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     (tmp_path / "a" / "label-rules.toml").write_text(HEAD)
     assert find_rule_file(inner) == tmp_path / "a" / "label-rules.toml"
+
+
+def test_the_example_in_the_documentation_is_a_clean_rule_file() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "rule-file.md").read_text(encoding="utf-8")
+    text = page.split("```toml\n", 1)[1].split("```", 1)[0]
+    ruleset = parse_rules(text)
+    assert not [finding for finding in lint_rules(ruleset) if finding.severity != "note"]
