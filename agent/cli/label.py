@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent.cli.options import (
+    Engine,
+    EngineOption,
     JsonOption,
     LabelFormat,
     OutputOption,
     RollupOption,
     RulesOption,
     SalvageOption,
+    SchedulerOption,
     TopOption,
     Traces,
 )
-from agent.cli.screen import result_width, write_result
+from agent.cli.screen import result_width, write_file, write_result
+
+if TYPE_CHECKING:
+    from agent.core.rules import LabelledTrace
+
+PROFILE_SUFFIX = ".profile"
 
 
 def label(
@@ -30,18 +38,45 @@ def label(
     top: TopOption = 10,
     rollup: RollupOption = False,
     salvage: SalvageOption = False,
+    engine: EngineOption = Engine.local,
+    scheduler: SchedulerOption = "",
 ) -> int:
     """Label every GPU kernel of one run: category table, coverage, top unlabelled kernels.
 
-    -o FILE.profile keeps the run as a small table that `diff` reads in place of the traces.
+    -o FILE.profile keeps the run as a small table that `label` and `diff` read like a trace.
 
     Example: label-agent label run/*.trace.json.gz --format md
     """
     from agent.cli.progress import reading_progress
-    from agent.workflows.label import label_run
+    from agent.workflows.label import Reading, label_run
 
+    reading = Reading(salvage, engine is Engine.dask, scheduler)
     with reading_progress() as progress:
-        labelled = label_run(traces, rules=rules, salvage=salvage, progress=progress)
-    wanted = LabelFormat.json if json else format
-    write_result(_rendered(labelled, wanted, top=top, rollup=rollup), output)
+        labelled = label_run(traces, rules=rules, reading=reading, progress=progress)
+    if output is not None and output.suffix == PROFILE_SUFFIX:
+        from agent.traces.profile import write_profile
+
+        write_file(output, write_profile(labelled.trace))
+        output = None
+    write_result(_written(labelled, LabelFormat.json if json else format, top, rollup), output)
     return 0
+
+
+def _written(labelled: LabelledTrace, form: LabelFormat, top: int, rollup: bool) -> str:
+    from agent.render import label_report
+    from agent.render.documents import label_document, to_json
+
+    match form:
+        case LabelFormat.json:
+            return to_json(label_document(labelled, top=top, rollup=rollup))
+        case LabelFormat.md:
+            return label_report.label_markdown(labelled, top=top, rollup=rollup)
+        case LabelFormat.csv:
+            return label_report.label_csv(labelled, rollup=rollup)
+        case LabelFormat.html:
+            from agent.render.html import label_html
+
+            return label_html(labelled, top=top, rollup=rollup)
+        case LabelFormat.text:
+            width = result_width()
+            return label_report.label_text(labelled, width=width, top=top, rollup=rollup)

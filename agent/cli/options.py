@@ -55,12 +55,35 @@ ReposOption = Annotated[
 ]
 
 
+class Engine(StrEnum):
+    """Where files are read."""
+
+    local = "local"
+    dask = "dask"
+
+
+EngineOption = Annotated[
+    Engine,
+    typer.Option("--engine", help="Read files here, or on a Dask cluster (fsspec paths)."),
+]
+SchedulerOption = Annotated[
+    str,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The Dask scheduler; else a cluster on this machine.",
+        show_default=False,
+    ),
+]
+
+
 class LabelFormat(StrEnum):
     """How `label` can be written."""
 
     text = "text"
     md = "md"
     csv = "csv"
+    html = "html"
     json = "json"
 
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.rules import LabelledTrace
+from agent.core.rules import LabelledTrace, RuleSet
 from agent.workflows.rulefile import rules_in_force
 
 Progress = Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read: damaged ones too, and on a Dask cluster instead of here."""
+
+    salvage: bool = False
+    dask: bool = False
+    scheduler: str = ""
 
 
 def label_run(
     paths: Sequence[str],
     *,
     rules: Path | None = None,
-    salvage: bool = False,
+    reading: Reading | None = None,
     progress: Progress | None = None,
 ) -> LabelledTrace:
     """Read one run and label it; the rules are loaded first, so that a wrong file costs no wait.
@@ -24,9 +34,22 @@ def label_run(
     Raises:
         TraceError, RuleFileError: see `agent.errors`.
     """
+    return labelled(paths, rules_in_force(rules), reading or Reading(), progress)
+
+
+def labelled(
+    paths: Sequence[str], ruleset: RuleSet, reading: Reading, progress: Progress | None
+) -> LabelledTrace:
+    """Read one run, here or on a cluster, and label it."""
+    if reading.dask:
+        from agent.workflows.cluster import label_on_cluster
+
+        client = reading.scheduler or None
+        return label_on_cluster(
+            paths, ruleset, client=client, salvage=reading.salvage, progress=progress
+        )
     from agent.ruleset.match import label_trace
     from agent.traces.reader import read_trace
 
-    ruleset = rules_in_force(rules)
-    trace = read_trace(paths, salvage=salvage, progress=progress)
+    trace = read_trace(paths, salvage=reading.salvage, progress=progress)
     return label_trace(trace, ruleset)

@@ -1,0 +1,144 @@
+"""`label-agent diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent.cli.options import (
+    DiffFormat,
+    Engine,
+    EngineOption,
+    JsonOption,
+    OutputOption,
+    RollupOption,
+    RulesOption,
+    SalvageOption,
+    SchedulerOption,
+    TopOption,
+)
+from agent.cli.screen import result_width, talk, write_file, write_result
+
+if TYPE_CHECKING:
+    from agent.compare.gates import GateResult
+    from agent.compare.table import TraceDiff
+
+
+class SortBy(StrEnum):
+    """How rows are ordered."""
+
+    time = "time"
+    delta = "delta"
+    calls = "calls"
+    name = "name"
+
+
+def diff(
+    base: Annotated[
+        str, typer.Argument(metavar="BASE", help="The run before: file, folder or glob.")
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The run after the change.")],
+    rules: RulesOption = None,
+    json: JsonOption = False,
+    format: Annotated[  # noqa: A002 - the option's name
+        DiffFormat, typer.Option("--format", help="How to write the result.")
+    ] = DiffFormat.text,
+    output: OutputOption = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="FILE", help="Write the waterfall, too.", show_default=False),
+    ] = None,
+    rollup: RollupOption = False,
+    top: TopOption = 10,
+    sort: Annotated[SortBy, typer.Option("--sort", help="Order of the rows.")] = SortBy.time,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="EXPR",
+            help="Exit 1 when it holds: 'total>1%', 'GEMM>2ms', 'new-category', 'unlabelled>5%'.",
+            show_default=False,
+        ),
+    ] = None,
+    base_repeat: Annotated[
+        list[str] | None,
+        typer.Option("--base-repeat", metavar="RUN", help="Another run of BASE, for the noise."),
+    ] = None,
+    new_repeat: Annotated[
+        list[str] | None,
+        typer.Option("--new-repeat", metavar="RUN", help="Another run of NEW, for the noise."),
+    ] = None,
+    salvage: SalvageOption = False,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Compare although a side was salvaged.")
+    ] = False,
+    engine: EngineOption = Engine.local,
+    scheduler: SchedulerOption = "",
+) -> int:
+    """Say what changed between two runs: table, ledger, impact, targets; by rules alone, no LLM.
+
+    Example: label-agent diff bf16/ fp8/ --format html -o report.html
+    """
+    from agent.cli.progress import reading_progress
+    from agent.workflows.diff import DiffOptions, diff_runs
+    from agent.workflows.label import Reading
+
+    options = DiffOptions(
+        rules=rules,
+        reading=Reading(salvage, engine is Engine.dask, scheduler),
+        allow_incomplete=allow_incomplete,
+        rollup=rollup,
+        fail_on=tuple(fail_on or ()),
+        base_repeats=tuple(base_repeat or ()),
+        new_repeats=tuple(new_repeat or ()),
+    )
+    with reading_progress() as progress:
+        result, gates = diff_runs(base, new, options, progress=progress)
+    if svg is not None:
+        from agent.render.svg import waterfall_svg
+
+        write_file(svg, waterfall_svg(result).encode("utf-8"))
+    form = DiffFormat.json if json else format
+    write_result(_written(result, form, gates, top, sort), output)
+    return _failed(gates)
+
+
+def _written(
+    result: TraceDiff, form: DiffFormat, gates: Sequence[GateResult], top: int, sort: SortBy
+) -> str:
+    match form:
+        case DiffFormat.json:
+            from agent.render.documents import diff_document, to_json
+
+            return to_json(diff_document(result, top=top))
+        case DiffFormat.md:
+            from agent.render.diff_markdown import diff_markdown
+
+            return diff_markdown(result, top=top, sort=sort.value)
+        case DiffFormat.csv:
+            from agent.render.diff_tables import diff_csv
+
+            return diff_csv(result)
+        case DiffFormat.github:
+            from agent.render.diff_tables import diff_github
+
+            return diff_github(result, gates)
+        case DiffFormat.html:
+            from agent.render.html import diff_html
+
+            return diff_html(result, top=top)
+        case DiffFormat.text:
+            from agent.render.diff_text import diff_text
+
+            return diff_text(result, width=result_width(), top=top, sort=sort.value)
+
+
+def _failed(gates: Sequence[GateResult]) -> int:
+    failed = [gate for gate in gates if gate.failed]
+    for gate in failed:
+        talk(f"failed: {gate.expression}: {gate.message}")
+    return 1 if failed else 0

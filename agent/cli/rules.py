@@ -1,0 +1,196 @@
+"""`label-agent rules …`: lint, list, show, test, import, upgrade."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cli.options import JsonOption, OutputOption, RulesOption
+from agent.cli.screen import talk, write_result
+
+rules_app = typer.Typer(
+    help="Check, read, test and import rule files.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@rules_app.command()
+def lint(
+    traces: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TRACE...]", help="Also check against a run.", show_default=False),
+    ] = None,
+    rules: RulesOption = None,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since",
+            metavar="REV",
+            help="List the names of the run that changed category since this git revision.",
+            show_default=False,
+        ),
+    ] = "",
+    json: JsonOption = False,
+    output: OutputOption = None,
+) -> int:
+    """Check a rule file and list everything wrong with it, as FILE:LINE.
+
+    Example: label-agent rules lint --since HEAD~3 run/
+    """
+    from agent.cli.progress import reading_progress
+    from agent.render.documents import to_json
+    from agent.render.rules_report import lint_document, lint_text
+    from agent.workflows.rules import lint_file
+
+    with reading_progress() as progress:
+        report = lint_file(rules, traces=traces or (), since=since, progress=progress)
+    parts = (report.ruleset, report.findings, report.moves)
+    text = to_json(lint_document(*parts)) if json else lint_text(*parts)
+    write_result(text, output)
+    return 1 if report.failed else 0
+
+
+@rules_app.command("list")
+def list_(
+    rules: RulesOption = None,
+    category: Annotated[
+        str, typer.Option("--category", metavar="ID", help="Only this one.", show_default=False)
+    ] = "",
+    json: JsonOption = False,
+    output: OutputOption = None,
+) -> int:
+    """List the rules in force, in the order in which they are tried.
+
+    Example: label-agent rules list --category MLA
+    """
+    from agent.render.documents import to_json
+    from agent.render.rules_report import rules_document, rules_text
+    from agent.workflows.rules import list_rules
+
+    ruleset, listed = list_rules(rules, category=category)
+    text = to_json(rules_document(ruleset, listed)) if json else rules_text(ruleset, listed)
+    write_result(text, output)
+    return 0
+
+
+@rules_app.command()
+def show(
+    rule_id: Annotated[str, typer.Argument(metavar="ID", help="The rule's id.")],
+    rules: RulesOption = None,
+    json: JsonOption = False,
+    output: OutputOption = None,
+) -> int:
+    """Show one rule with its examples and evidence, and the page of its category.
+
+    Example: label-agent rules show mla.asm
+    """
+    from agent.render.documents import to_json
+    from agent.render.rules_report import rule_document, rule_text
+    from agent.workflows.rules import show_rule
+
+    found = show_rule(rule_id, rules)
+    text = (
+        to_json(rule_document(found.rule))
+        if json
+        else rule_text(found.rule, found.category, found.page)
+    )
+    write_result(text, output)
+    return 0
+
+
+@rules_app.command("test")
+def check(
+    names: Annotated[
+        Path, typer.Argument(metavar="NAMES.tsv", help="Columns kernel_name and category.")
+    ],
+    rules: RulesOption = None,
+    json: JsonOption = False,
+    output: OutputOption = None,
+) -> int:
+    """Say which names of a list the rules label otherwise or not at all; exit 1 if any.
+
+    Example: label-agent rules test names.tsv
+    """
+    from agent.render.documents import to_json
+    from agent.render.rules_report import names_document, names_text
+    from agent.workflows.rules import check_names_file
+
+    report = check_names_file(names, rules)
+    write_result(to_json(names_document(report)) if json else names_text(report), output)
+    return 1 if report.wrong or report.unlabelled else 0
+
+
+@rules_app.command("import")
+def import_(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="gputrc2graph JSON, or CSV category,pattern.")
+    ],
+    engine: Annotated[str, typer.Option("--engine", help="Which engine of the JSON.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Which model of the JSON.")] = "",
+    category: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="THEIRS=OURS",
+            help="Use one of our categories for one of theirs.",
+            show_default=False,
+        ),
+    ] = None,
+    output: OutputOption = None,
+) -> int:
+    """Make a rule file of another tool's rules; what cannot be said in it is reported.
+
+    Example: label-agent rules import sglang_engine_model.json --engine sglang -o label-rules.toml
+    """
+    from agent.workflows.rules import import_file
+
+    report = import_file(file, engine=engine, model=model, categories=_mapping(category or []))
+    for finding in report.findings:
+        where = f"{finding.location}: " if finding.location else ""
+        talk(f"{where}{finding.code} {finding.message}")
+    write_result(report.imported.text, output)
+    return 1 if any(finding.severity == "error" for finding in report.findings) else 0
+
+
+@rules_app.command()
+def upgrade(
+    traces: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TRACE...]", help="Show what would move in a run."),
+    ] = None,
+    rules: RulesOption = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the upgraded file.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Show what extending the newest built-in rules would relabel, before it applies.
+
+    Example: label-agent rules upgrade run/
+    """
+    from agent.cli.progress import reading_progress
+    from agent.render.documents import to_json
+    from agent.render.rules_report import upgrade_document, upgrade_text
+    from agent.workflows.rules import preview_upgrade, write_upgrade
+
+    with reading_progress() as progress:
+        preview = preview_upgrade(rules, traces=traces or (), progress=progress)
+    parts = (preview.current, preview.newest, preview.moves)
+    write_result(to_json(upgrade_document(*parts)) if json else upgrade_text(*parts))
+    if write and preview.needed:
+        write_upgrade(preview)
+        talk(f"wrote {preview.path}")
+    return 0
+
+
+def _mapping(pairs: list[str]) -> dict[str, str]:
+    from agent.errors import UsageError
+
+    mapping: dict[str, str] = {}
+    for pair in pairs:
+        theirs, equals, ours = pair.rpartition("=")
+        if not equals or not theirs or not ours:
+            raise UsageError(
+                "CL001", f"--map {pair!r} is not THEIRS=OURS", hint="--map 'nccl=Comm'"
+            )
+        mapping[theirs] = ours
+    return mapping
