@@ -8,12 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Annotated, Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.core.proposals import Evidence, EvidenceKind, Finding, Proposal
+from agent.core.proposals import EVIDENCE_KINDS, Evidence, EvidenceKind, Finding, Proposal
 
+_VERDICT_KEYS = frozenset(
+    {
+        "level", "grade", "validated", "verdict", "admitted", "accepted", "approved", "status",
+        "confidence", "score", "accepted_by", "proposed_by", "pin", "findings", "end_state", "id",
+    }
+)  # fmt: skip
+_CLAIM_KEYS = frozenset(
+    {"claim", "claims", "history", "removed_in", "fixed_in", "introduced_in", "changelog", "since"}
+)
+_HISTORY = re.compile(
+    r"\b(?:PR|MR|pull request|issue)\s*#?\d+|(?<![\w&])#\d{3,}\b"
+    r"|\b(?:removed|fixed|added|introduced|deprecated|reverted|landed|dropped|renamed)\s+"
+    r"(?:in|by|upstream|since|with|at)\b|\b(?:since|until|before|as of)\s+v?\d+\.\d+",
+    re.IGNORECASE,
+)
 MAX_EVIDENCE = 5
 MAX_TEXT = 262_144
 Line = Annotated[int, Field(strict=True)]
@@ -99,6 +115,45 @@ def proposal_from(value: object) -> Proposal | Finding:
         overrides=tuple(form.overrides),
         rationale=form.rationale,
     )
+
+
+def loosely(value: object) -> tuple[Proposal | None, tuple[Finding, ...]]:
+    """Read a value that broke the form by unknown keys or kinds alone, to say more about it.
+
+    Gives the proposal without them, or None where more is wrong or a key claims a verdict, and
+    what the unknown keys are worth saying (`E_UNVERIFIABLE_CLAIM`). Never a way to be admitted.
+    """
+    if not isinstance(value, dict) or value.keys() & _VERDICT_KEYS:
+        return None, ()
+    kept = {key: part for key, part in value.items() if key in ProposalForm.model_fields}
+    entries = kept.get("evidence")
+    if not isinstance(entries, list):
+        return None, ()
+    if any(isinstance(entry, dict) and entry.keys() & _VERDICT_KEYS for entry in entries):
+        return None, ()
+    kept["evidence"] = [_known(entry) for entry in entries]
+    proposal = proposal_from(kept)
+    said = tuple(
+        Finding("E_UNVERIFIABLE_CLAIM", f"{key!r} claims what the checkout cannot show")
+        for key in sorted(map(str, value.keys() - ProposalForm.model_fields.keys()))
+        if key in _CLAIM_KEYS or claimed_history(str(value.get(key)))
+    )
+    return (None, said) if isinstance(proposal, Finding) else (proposal, said)
+
+
+def claimed_history(text: str) -> str:
+    """Give the part of a text that claims history (`removed in PR #12`), or ""."""
+    found = _HISTORY.search(text)
+    return found.group() if found else ""
+
+
+def _known(entry: object) -> object:
+    if not isinstance(entry, dict):
+        return entry
+    kept = {key: part for key, part in entry.items() if key in EvidenceForm.model_fields}
+    if kept.get("kind") not in EVIDENCE_KINDS:
+        kept["kind"] = "emission"
+    return kept
 
 
 def proposal_json(proposal: Proposal) -> dict[str, object]:

@@ -176,10 +176,21 @@ class SourceIndex(Protocol):
         category: str,
         context: RunContext,
         pattern: str = "",
+        listed: tuple[str, ...] = (),
     ) -> Examination:
         """Check a proposal's evidence against the pinned commits and take the pins.
 
-        `names` are the kernels it is meant for; where none is known, `pattern` tells the family.
+        `names` are the kernels it is meant for. Where there are none, a definition must make a name
+        that `pattern` matches: its own, or one of `listed`.
+        """
+        ...
+
+    def fingerprint(
+        self, repo: str, commit: str, frames: frozenset[tuple[str, int, str]]
+    ) -> tuple[int, int]:
+        """Count the (path, first line, function) frames of a checkout that a commit has: (n, of m).
+
+        Frames of other packages are not counted; (0, 0) means that none could be compared.
         """
         ...
 

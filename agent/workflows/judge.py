@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agent.core.proposal_form import MAX_TEXT, parse_proposal, proposal_from
+from agent.core.proposal_form import MAX_TEXT, loosely, parse_proposal, proposal_from
 from agent.core.proposals import Finding, Proposal, RunContext, Verdict
 from agent.core.rules import RuleSet
 from agent.errors import UsageError
@@ -56,9 +56,31 @@ def judge_file(
 def _judged(number: int, text: str, opened: OpenInputs, ruleset: RuleSet) -> Judged:
     proposal, context = read_line(text, opened.context)
     if isinstance(proposal, Finding):
-        return Judged(number, None, (proposal,))
+        return Judged(number, None, _refused(text, proposal, context, opened, ruleset))
     verdict = replace(opened, context=context).judge(proposal, ruleset)
     return Judged(number, verdict, verdict.findings)
+
+
+def _refused(
+    text: str, schema: Finding, context: RunContext, opened: OpenInputs, ruleset: RuleSet
+) -> tuple[Finding, ...]:
+    """Say all that is wrong with a proposal that broke the form; it stays refused whatever comes."""
+    proposal, said = loosely(_stated(text))
+    if proposal is None:
+        return (*said, schema)
+    verdict = replace(opened, context=context).judge(proposal, ruleset)
+    return (*said, *verdict.errors, schema)
+
+
+def _stated(text: str) -> object:
+    """Give the decoded proposal of a line; None where it is not one JSON object."""
+    try:
+        value = json.loads(text, object_pairs_hook=_once)
+        if isinstance(value, dict) and isinstance(value.get("raw"), str):
+            return json.loads(value["raw"], object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return None
+    return value.get("proposal", value) if isinstance(value, dict) else None
 
 
 def read_line(text: str, context: RunContext) -> tuple[Proposal | Finding, RunContext]:

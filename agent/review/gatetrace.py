@@ -1,0 +1,207 @@
+"""What the trace says of a proposal: the launching op and its dtypes, the stack, the other run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import re2
+
+from agent.core.kernels import FrameUse, Signature, Trace
+from agent.core.proposals import Evidence, Finding, Proposal
+from agent.core.source import Examination, SourceIndex
+from agent.review.gatenames import applies
+from agent.ruleset.match import Pattern
+
+_FP8 = "Float8"
+_CASTS = {"CastFromFP8": (False, True), "CastToFP8": (True, False)}
+_EXPONENT_ONLY = "Float8_e8m0"
+_FITS = 0.9
+"""Share of a trace's functions that a commit must have at their first lines to count as its own."""
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What the trace shows: `OP` dtypes, `STK` function, `ABSENT` from the baseline, or nothing."""
+
+    shown: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def confirmed(self) -> bool:
+        """Tell whether the launching op or the stack agrees: level L4."""
+        return bool(self.shown & {"OP", "STK"})
+
+
+@dataclass
+class _Seen:
+    shown: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def dtype_findings(proposal: Proposal) -> Iterator[Finding]:
+    """Say when stated dtypes ([destination, source, ...]) contradict a cast's category."""
+    wanted = _CASTS.get(proposal.category)
+    stated = proposal.input_dtypes
+    if wanted is None or not stated:
+        return
+    if proposal.op and not _found(proposal.op, "aten::copy_"):
+        yield Finding(
+            "E_DTYPE_MISMATCH", "a cast is launched by aten::copy_, which the op does not fit"
+        )
+    if len(stated) < 2:
+        yield Finding("E_DTYPE_MISMATCH", "a cast needs both dtypes: [destination, source]")
+        return
+    held = (_FP8 in stated[0], _FP8 in stated[1])
+    if held == wanted:
+        if any(_EXPONENT_ONLY in dtype for dtype in stated):
+            message = "Float8_e8m0fnu holds scales, not a KV cache"
+            yield Finding("E_DTYPE_MISMATCH", message)
+        return
+    if held == (wanted[1], wanted[0]):
+        message = f"[{', '.join(stated[:2])}] is the other direction than {proposal.category}"
+        yield Finding("E_DIRECTION", message, hint="aten::copy_ lists the destination first")
+    else:
+        message = f"[{', '.join(stated[:2])}] is no conversion between FP8 and a wider type"
+        yield Finding("E_DTYPE_MISMATCH", message)
+
+
+def _found(pattern: str, text: str) -> bool:
+    try:
+        return Pattern(pattern).search(text)
+    except re2.error:
+        return False
+
+
+def confirm(
+    proposal: Proposal,
+    found: Examination,
+    trace: Trace | None,
+    baseline: Trace | None,
+    signatures: Sequence[Signature],
+) -> Confirmation:
+    """Ask the trace about the signatures a proposal takes."""
+    seen = _Seen()
+    if trace is not None and signatures:
+        _ask_ops(proposal, signatures, seen)
+        _ask_stacks(found, trace, signatures, seen)
+        if baseline is not None and not _in_baseline(proposal, baseline):
+            seen.shown.add("ABSENT")
+    return Confirmation(frozenset(seen.shown), tuple(seen.findings))
+
+
+def needs_findings(
+    proposal: Proposal, found: Examination, confirmation: Confirmation
+) -> Iterator[Finding]:
+    """Say what only a trace can show and this one does not."""
+    shown = confirmation.shown
+    stated = len(proposal.input_dtypes) >= 2
+    if "OP_OR_ABSENT" in found.needs and not (stated or shown & {"OP", "ABSENT"}):
+        message = "the name does not tell that the source was FP8"
+        hint = "state op and input_dtypes, or give a baseline run without the kernel"
+        yield Finding("E_NOT_DECIDABLE", message, hint=hint)
+    elif "OP" in found.needs and not (stated or "OP" in shown):
+        message = "neither the source nor the name tells the direction of the conversion"
+        yield Finding("E_NOT_DECIDABLE", message, hint="state op and input_dtypes")
+    if "OP_OR_STK" in found.needs and not shown & {"OP", "STK"}:
+        message = "a shared ATen kernel needs the launching op or the stack of a trace"
+        yield Finding("E_NOT_DECIDABLE", message, hint="else only the Elementwise family fits")
+
+
+def matched_traces(
+    evidence: Sequence[Evidence], source: SourceIndex, trace: Trace | None
+) -> tuple[Evidence, ...]:
+    """Write into each pin whether its commit is the one the trace was made from."""
+    frames = trace_frames(trace)
+    if not frames:
+        return tuple(evidence)
+    known: dict[tuple[str, str], str] = {}
+    out = []
+    for entry in evidence:
+        if entry.pin is None:
+            out.append(entry)
+            continue
+        key = (entry.repo, entry.pin.commit)
+        if key not in known:
+            known[key] = described(*source.fingerprint(entry.repo, entry.pin.commit, frames))
+        out.append(replace(entry, pin=replace(entry.pin, trace_match=known[key])))
+    return tuple(out)
+
+
+def described(fitting: int, asked: int) -> str:
+    """Write a fingerprint: `exact`, `fingerprint n/m`, `mismatch`, or "" when nothing was asked."""
+    if not asked:
+        return ""
+    if fitting == asked:
+        return "exact"
+    return f"fingerprint {fitting}/{asked}" if fitting >= _FITS * asked else "mismatch"
+
+
+def trace_frames(trace: Trace | None) -> frozenset[tuple[str, int, str]]:
+    """Give the (path, first line, function) of all Python frames of a run."""
+    if trace is None:
+        return frozenset()
+    return frozenset().union(*(rank.fingerprint for rank in trace.ranks))
+
+
+def _ask_ops(proposal: Proposal, signatures: Sequence[Signature], seen: _Seen) -> None:
+    wanted = _CASTS.get(proposal.category)
+    for signature in signatures:
+        if wanted is not None:
+            dtypes = signature.input_dtypes
+            if len(dtypes) < 2 or (_FP8 in dtypes[0], _FP8 in dtypes[1]) != wanted:
+                return
+        elif not (proposal.op and signature.op):
+            return
+    seen.shown.add("OP")
+
+
+def _ask_stacks(
+    found: Examination, trace: Trace, signatures: Sequence[Signature], seen: _Seen
+) -> None:
+    """Compare the functions on the stacks of the launches with those around the emissions."""
+    wanted = set(signatures)
+    launches, inside = 0, 0
+    for rank in trace.ranks:
+        for signature, context in rank.context.items():
+            if signature not in wanted or not context.frames:
+                continue
+            launches += rank.stats[signature].count
+            inside += min(_launches_in(context.frames, found), rank.stats[signature].count)
+    if not launches or not found.functions:
+        return
+    if inside:
+        seen.shown.add("STK")
+        message = f"{inside} of {launches} launches with a stack run inside the cited function"
+        seen.findings.append(Finding("E_STACK", message, "note"))
+    else:
+        names = ", ".join(sorted({name for _, name in found.functions}))
+        message = f"none of {launches} launches with a stack runs inside {names}"
+        seen.findings.append(Finding("E_STACK", message, "warning"))
+
+
+def _launches_in(frames: Sequence[FrameUse], found: Examination) -> int:
+    return max(
+        (
+            frame.launches
+            for frame in frames
+            for path, qualname in found.functions
+            if frame.function == qualname.rpartition(".")[2] and _same_path(frame.path, path)
+        ),
+        default=0,
+    )
+
+
+def _same_path(frame: str, path: str) -> bool:
+    """Tell whether a frame's path ends as a checkout's path does, from its package on."""
+    seen, stands = frame.split("/"), path.split("/")
+    shared = 0
+    for left, right in zip(reversed(seen), reversed(stands), strict=False):
+        if left != right:
+            break
+        shared += 1
+    return shared >= min(len(stands), len(seen), 2) and shared > 0
+
+
+def _in_baseline(proposal: Proposal, baseline: Trace) -> bool:
+    return any(applies(proposal, signature) for signature in baseline.stats)

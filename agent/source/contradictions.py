@@ -1,0 +1,240 @@
+"""Does a place in the source contradict what is known of the run?
+
+Reads file names, guard chains (module-level flags are resolved one assignment at a time) and the
+guards of every caller in the same file. What is not known of the run contradicts nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from agent.core.proposals import Finding, RunContext
+from agent.source.parse import TreeCache, captures, text_of
+from agent.source.pyguards import atoms
+from agent.source.sites import Site, sites_named
+from agent.source.snapshot import SourceFile
+
+# The words of a flag, file or folder that tie it to one vendor.
+_VENDOR_WORDS = {
+    "cuda": frozenset({"cuda", "nvidia", "flashinfer", "cutlass", "trtllm", "cudnn", "cublas",
+                       "nvfp4", "tensorrt", "deepgemm", "deep_gemm", "fa3", "flashmla"}),
+    "rocm": frozenset({"hip", "rocm", "amd", "aiter", "quark", "mi300", "mi350"}),
+    "cpu": frozenset({"cpu", "amx", "intel_amx"}),
+    "xpu": frozenset({"xpu", "intel"}),
+    "npu": frozenset({"npu", "ascend"}),
+    "musa": frozenset({"musa"}),
+    "hpu": frozenset({"hpu", "gaudi"}),
+    "tpu": frozenset({"tpu"}),
+    "mps": frozenset({"mps", "metal", "mlx"}),
+}  # fmt: skip
+_ATTENTION_WORDS = frozenset(
+    {"aiter", "flashinfer", "triton", "fa3", "fa4", "flashattention", "flashmla", "cutlass_mla",
+     "trtllm", "wave", "xpu", "torch_native", "intel_amx", "ascend", "flex", "dual_chunk"}
+)  # fmt: skip
+_ARCH = re.compile(r"gfx(\d+[a-f]?)|(?:^|[^a-z])sm_?(\d{2,3})|mi(\d{3})x?", re.IGNORECASE)
+_MI = {"300": "gfx942", "308": "gfx942", "325": "gfx942", "350": "gfx950", "355": "gfx950"}
+_FLAG = re.compile(r"(?<![.\w])_?[a-zA-Z]\w*")
+_CHECK_ALIKE = re.compile(r"cuda_alike|cuda_or_hip|hip_or_cuda", re.IGNORECASE)
+_MLA_FLAGS = re.compile(r"(?:^|[._])(?:use_mla|is_mla|use_mla_backend)\b")
+_MAX_HOPS = 3
+
+
+class Contradictions:
+    """Checks places of one checkout against one run."""
+
+    def __init__(self, trees: TreeCache, context: RunContext) -> None:
+        self._trees = trees
+        self._backend, self._attention = run_backend(context)
+        self._arch = context.arch.lower()
+        self._model = context.model.upper()
+
+    def of_path(self, path: str) -> Finding | None:
+        """Say that a file belongs to another vendor or another attention backend."""
+        words = _path_words(path)
+        for vendor, tied in _VENDOR_WORDS.items():
+            if vendor in ("cuda", "rocm") and vendor == (self._backend or vendor):
+                continue
+            found = sorted(tied & words)
+            if found:
+                message = f"{path} belongs to {found[0]}"
+                run = f"the run is on {self._backend}" if self._backend else "the kernel is a GPU's"
+                return Finding("E_BACKEND_MISMATCH", f"{message}; {run}", location=path)
+        other = self._other_attention(path)
+        return other or self._other_arch(path, path)
+
+    def of_site(self, file: SourceFile, site: Site) -> tuple[Finding, ...]:
+        """Say what in a site's guards, or in those of all its callers, contradicts the run."""
+        found = tuple(self._of_guards(file, site.guards, site.line))
+        return found or tuple(self._of_callers(file, site, 0, frozenset()))
+
+    def _of_callers(
+        self, file: SourceFile, site: Site, hops: int, seen: frozenset[str]
+    ) -> Iterator[Finding]:
+        """Yield a contradiction that every call of the enclosing function in this file shares."""
+        name = site.qualname.rpartition(".")[2]
+        if not name or name in seen or hops >= _MAX_HOPS:
+            return
+        callers = [one for one in sites_named(file, self._trees, name) if one.qualname]
+        if not callers:
+            return
+        shared: list[Finding] = []
+        for caller in callers:
+            found = list(self._of_guards(file, caller.guards, caller.line))
+            found = found or list(self._of_callers(file, caller, hops + 1, seen | {name}))
+            if not found:
+                return
+            shared.extend(found)
+        yield shared[0]
+
+    def _of_guards(self, file: SourceFile, guards: Sequence[str], line: int) -> Iterator[Finding]:
+        where = f"{file.path}:{line}"
+        for guard in guards:
+            for atom in self._resolved(file, guard):
+                yield from self._of_atom(atom, guard, where)
+
+    def _resolved(self, file: SourceFile, guard: str) -> Iterator[str]:
+        """Yield a guard and, where it is a module-level flag, what the flag stands for."""
+        yield guard
+        pending, seen = [guard], {guard}
+        for _ in range(16):
+            if not pending:
+                return
+            atom = pending.pop()
+            name = atom[1:].strip()
+            value = self._flags(file).get(name)
+            if value is None:
+                continue
+            found = atoms(value)
+            if atom[0] == "-" and len(found) > 1:
+                continue
+            for one in found:
+                signed = one if atom[0] == "+" else ("-" if one[0] == "+" else "+") + one[1:]
+                if signed not in seen:
+                    seen.add(signed)
+                    pending.append(signed)
+                    yield signed
+
+    def _flags(self, file: SourceFile) -> dict[str, str]:
+        tree = self._trees.tree(file, "python")
+        return _module_flags(file.sha, tree.root_node) if tree is not None else {}
+
+    def _of_atom(self, atom: str, guard: str, where: str) -> Iterator[Finding]:
+        positive, text = atom[0] == "+", atom[1:]
+        if _CHECK_ALIKE.search(text) or len(text) > 300:
+            return
+        vendor = _vendor_of(text)
+        shown = f"the guard {guard[1:]!r} ({'holds' if positive else 'does not hold'} here)"
+        if vendor and self._backend and (vendor == self._backend) != positive:
+            message = f"{shown} needs {vendor if positive else 'another backend'}; the run is on {self._backend}"
+            yield Finding("E_BACKEND_MISMATCH", message, location=where)
+        if positive and self._arch:
+            wrong = self._other_arch(text, where)
+            if wrong is not None:
+                yield Finding("E_ARCH_GUARD", f"{shown}: {wrong.message}", location=where)
+        if (
+            not positive
+            and self._arch
+            and _arch_of(text)
+            and not _differs(_arch_of(text), self._arch)
+        ):
+            if re.fullmatch(r"[\w.]+(?:\(\))?", text):
+                message = f"{shown} excludes {self._arch}"
+                yield Finding("E_ARCH_GUARD", message, location=where)
+        if _MLA_FLAGS.search(text) and "==" not in text and self._model:
+            if positive != (self._model == "MLA"):
+                message = f"{shown} contradicts a run of the {self._model} model family"
+                yield Finding("E_MODEL_GUARD", message, location=where)
+
+    def _other_attention(self, path: str) -> Finding | None:
+        if not self._attention or "/attention/" not in path:
+            return None
+        name = path.rpartition("/")[2].removesuffix(".py")
+        mine = self._attention.replace("-", "_")
+        if not name.endswith("_backend") or mine in name:
+            return None
+        found = next((word for word in sorted(_ATTENTION_WORDS) if word in name), "")
+        if not found:
+            return None
+        message = f"{path} is the {found} backend; the run used {self._attention}"
+        return Finding("E_BACKEND_MISMATCH", message, location=path)
+
+    def _other_arch(self, text: str, where: str) -> Finding | None:
+        stated = _arch_of(text)
+        if not stated or not self._arch or not _differs(stated, self._arch):
+            return None
+        message = f"{stated} is required; the run is on {self._arch}"
+        return Finding("E_ARCH_GUARD", message, location=where)
+
+
+def run_backend(context: RunContext) -> tuple[str, str]:
+    """Give (cuda or rocm or "", attention backend or "") of a run; `rocm/aiter` names both."""
+    backend, _, attention = context.backend.lower().partition("/")
+    if not backend and context.arch.lower().startswith("gfx"):
+        backend = "rocm"
+    if not backend and context.arch.lower().startswith("sm"):
+        backend = "cuda"
+    backend = {"hip": "rocm", "amd": "rocm", "nvidia": "cuda"}.get(backend, backend)
+    return backend, (context.attention.lower() or attention)
+
+
+def _differs(stated: str, run: str) -> bool:
+    """Tell whether two architectures differ; `gfx95` stands for `gfx950`."""
+    return not (run.startswith(stated) or stated.startswith(run))
+
+
+def _arch_of(text: str) -> str:
+    found = _ARCH.search(text)
+    if found is None:
+        return ""
+    if found.group(1):
+        return f"gfx{found.group(1).lower()}"
+    if found.group(2):
+        return f"sm{found.group(2)}"
+    return _MI.get(found.group(3), "")
+
+
+def _vendor_of(text: str) -> str:
+    """Give the vendor a condition asks for: `_is_cuda`, `is_hip()`, `_use_aiter`."""
+    found = re.fullmatch(r"(?:[\w.]*\.)?_?(?:is|use)_(\w+?)(?:\(\))?", text.strip())
+    if found is None:
+        return ""
+    words = frozenset(found.group(1).lower().split("_"))
+    if "cuda" in words:
+        return "cuda"
+    if words & {"hip", "rocm", "aiter"}:
+        return "rocm"
+    first = found.group(1).lower()
+    return first if first in ("cpu", "npu", "xpu", "musa", "hpu", "mps", "tpu") else ""
+
+
+@lru_cache(maxsize=8_192)
+def _path_words(path: str) -> frozenset[str]:
+    stem = path.removeprefix("python/").rpartition(".")[0].lower()
+    parts = re.split(r"[/_.-]", stem)
+    pairs = (f"{a}_{b}" for a, b in zip(parts, parts[1:], strict=False))
+    return frozenset((*parts, *pairs)) - {"aiter"}
+
+
+_FLAG_CACHE: dict[str, dict[str, str]] = {}
+
+
+def _module_flags(sha: str, root: Node) -> dict[str, str]:
+    """Map module-level names of a file to the text assigned to them."""
+    known = _FLAG_CACHE.get(sha)
+    if known is None:
+        query = (
+            "(module (expression_statement (assignment left: (identifier) @l right: (_) @r) @a))"
+        )
+        known = {}
+        for node in captures("python", query, root).get("a", []):
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is not None and right is not None:
+                known[text_of(left)] = text_of(right)
+        if len(_FLAG_CACHE) > 512:
+            _FLAG_CACHE.clear()
+        _FLAG_CACHE[sha] = known
+    return known

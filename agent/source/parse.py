@@ -1,0 +1,135 @@
+"""Parse source text with tree-sitter, once per blob; bounded in size, depth and time.
+
+A file that cannot be parsed within the limits gives None, never a crash. Walks are iterative.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cache
+from importlib.metadata import version
+from typing import Literal
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+
+from agent.source.snapshot import SourceFile
+
+Grammar = Literal["python", "cuda"]
+MAX_DEPTH = 400
+"""Deeper nesting is hostile: hand-written code stays under 60."""
+_MAX_TREES = 192
+_MAX_TREE_BYTES = 12 << 20
+"""Source bytes behind kept trees; a tree takes about ten times its source."""
+_TIMEOUT_CALLS = 20_000
+"""Progress calls before a parse is given up; 0.5 MB of CUDA takes a few hundred."""
+_CHUNK = 1 << 20
+
+
+class TreeCache:
+    """Trees by (grammar, blob sha), least recently used first out."""
+
+    def __init__(self) -> None:
+        self._trees: OrderedDict[tuple[Grammar, str], tuple[Tree | None, int]] = OrderedDict()
+        self._bytes = 0
+
+    def tree(self, file: SourceFile, grammar: Grammar) -> Tree | None:
+        """Parse a file, or give the tree kept for its blob; None when it is past the limits."""
+        key = (grammar, file.sha)
+        kept = self._trees.get(key)
+        if kept is not None:
+            self._trees.move_to_end(key)
+            return kept[0]
+        tree = parse(file.text, grammar)
+        self._trees[key] = (tree, len(file.text))
+        self._bytes += len(file.text)
+        while len(self._trees) > _MAX_TREES or (
+            self._bytes > _MAX_TREE_BYTES and len(self._trees) > 1
+        ):
+            _, (_, size) = self._trees.popitem(last=False)
+            self._bytes -= size
+        return tree
+
+
+def parse(text: bytes, grammar: Grammar) -> Tree | None:
+    """Parse text; None when it takes too long."""
+    calls = 0
+
+    def enough(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - tree-sitter's signature
+        nonlocal calls
+        calls += 1
+        return calls > _TIMEOUT_CALLS
+
+    def chunk(offset: int, _point: object) -> bytes:
+        return text[offset : offset + _CHUNK]
+
+    try:
+        return _parser(grammar).parse(chunk, progress_callback=enough)
+    except ValueError:
+        return None
+
+
+def grammar_version(grammar: Grammar) -> str:
+    """Name a grammar and the version of its wheel, for a pin."""
+    return f"{grammar} {_wheel_version(grammar)}"
+
+
+def captures(grammar: Grammar, query: str, node: Node) -> dict[str, list[Node]]:
+    """Run a compiled query under a node; nodes per capture name, in source order."""
+    found = QueryCursor(_query(grammar, query)).captures(node)
+    return {
+        name: sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
+        for name, nodes in found.items()
+    }
+
+
+def ancestors(root: Node, start: int, end: int) -> list[Node]:
+    """Give the chain of nodes around a byte range, the root first, the smallest last."""
+    chain = [root]
+    target = root.descendant_for_byte_range(start, end)
+    node: Node | None = root
+    while node is not None and target is not None and node != target and len(chain) < MAX_DEPTH:
+        node = node.child_with_descendant(target)
+        if node is not None:
+            chain.append(node)
+    return chain
+
+
+def text_of(node: Node) -> str:
+    """Give a node's text."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def first_line(node: Node) -> int:
+    """Give the 1-based line a node begins on."""
+    return int(node.start_point.row) + 1
+
+
+def last_line(node: Node) -> int:
+    """Give the 1-based line a node ends on."""
+    return int(node.end_point.row) + 1
+
+
+@cache
+def _wheel_version(grammar: Grammar) -> str:
+    return version(f"tree-sitter-{grammar}")
+
+
+@cache
+def _language(grammar: Grammar) -> Language:
+    if grammar == "python":
+        import tree_sitter_python
+
+        return Language(tree_sitter_python.language())
+    import tree_sitter_cuda
+
+    return Language(tree_sitter_cuda.language())
+
+
+@cache
+def _parser(grammar: Grammar) -> Parser:
+    return Parser(_language(grammar))
+
+
+@cache
+def _query(grammar: Grammar, query: str) -> Query:
+    return Query(_language(grammar), query)

@@ -1,0 +1,196 @@
+"""The guard chain of a Python node: under which conditions it runs, with polarity.
+
+A guard is written `+condition` or `-condition`. A negated condition flips the sign, a conjunction
+that must hold is split, and so is a disjunction that must not; what is left is compared as tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from agent.source.parse import text_of
+
+_JUMPS = frozenset({"return_statement", "raise_statement", "continue_statement", "break_statement"})
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"]*\"|'[^']*'|[=!<>]=|\S")
+_FLIPPED = {
+    "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+    "is": "is not", "is not": "is", "in": "not in", "not in": "in",
+}  # fmt: skip
+_COMPARISON = re.compile(r"\s(==|!=|<=|>=|<|>|is not|is|not in|in)\s")
+
+
+def guard_chain(chain: Sequence[Node]) -> tuple[str, ...]:
+    """Give the guards around the last node of an ancestor chain, outermost first.
+
+    Only the innermost function counts: what guards its definition does not guard its run, but
+    module-level conditions around a class or function decide whether it exists, so they stay.
+    """
+    guards: list[str] = []
+    for parent, child in zip(chain, chain[1:], strict=False):
+        if parent.type in ("function_definition", "lambda"):
+            guards.clear()
+        guards.extend(_between(parent, child))
+    return tuple(dict.fromkeys(guards))
+
+
+def atoms(condition: str) -> tuple[str, ...]:
+    """Split a stated guard into signed, normalised atoms."""
+    return tuple(_signed(condition, positive=True))
+
+
+def inverted(atom: str) -> str:
+    """Give the guard that contradicts an atom."""
+    return ("-" if atom.startswith("+") else "+") + atom[1:]
+
+
+def same_guard(left: str, right: str) -> bool:
+    """Tell whether two signed atoms say the same, comparisons turned round included."""
+    left, right = left[:1] + normalise(left[1:]), right[:1] + normalise(right[1:])
+    return left == right or _canonical(left) == _canonical(right)
+
+
+def normalise(text: str) -> str:
+    """Fold whitespace and drop comments: tokens joined by single spaces."""
+    return " ".join(_TOKEN.findall(re.sub(r"(?m)(?<![\"'\w])#.*$", "", text)))
+
+
+def _between(parent: Node, child: Node) -> Iterator[str]:  # noqa: C901 - one case per node type
+    match parent.type:
+        case "if_statement" | "elif_clause":
+            yield from _if_guards(parent, child)
+        case "while_statement":
+            if _is_field(parent, "body", child):
+                yield from _condition(parent, positive=True)
+        case "conditional_expression":
+            parts = parent.named_children
+            if len(parts) == 3 and child != parts[1]:
+                yield from _signed(text_of(parts[1]), positive=child == parts[0])
+        case "boolean_operator":
+            left, operator = parent.child_by_field_name("left"), parent.child(1)
+            if left is not None and child != left and operator is not None:
+                yield from _signed(text_of(left), positive=operator.type == "and")
+        case "block" | "module":
+            yield from _earlier(parent, child)
+        case "except_clause" | "except_group_clause":
+            yield "+" + normalise(text_of(parent).partition(":")[0])
+        case "case_clause":
+            if _is_field(parent, "consequence", child):
+                yield "+" + normalise(text_of(parent).partition("\n")[0].rstrip(":"))
+        case "list_comprehension" | "generator_expression" | "set_comprehension":
+            for clause in parent.named_children:
+                if clause.type == "if_clause" and clause != child:
+                    yield from _signed(text_of(clause).removeprefix("if"), positive=True)
+
+
+def _if_guards(parent: Node, child: Node) -> Iterator[str]:
+    if _is_field(parent, "consequence", child):
+        yield from _condition(parent, positive=True)
+    elif child.type in ("elif_clause", "else_clause"):
+        yield from _condition(parent, positive=False)
+        for other in parent.named_children:
+            if other == child:
+                return
+            if other.type == "elif_clause":
+                yield from _condition(other, positive=False)
+
+
+def _earlier(block: Node, child: Node) -> Iterator[str]:
+    """Give what earlier statements of a block establish: asserts, and branches that leave."""
+    for statement in block.named_children:
+        if statement.start_byte >= child.start_byte:
+            return
+        if statement.type == "assert_statement":
+            asserted = statement.named_child(0)
+            if asserted is not None:
+                yield from _signed(text_of(asserted), positive=True)
+        elif statement.type == "if_statement" and _leaves(statement):
+            yield from _condition(statement, positive=False)
+
+
+def _leaves(statement: Node) -> bool:
+    if statement.child_by_field_name("alternative") is not None:
+        return False
+    body = statement.child_by_field_name("consequence")
+    inner = [node for node in body.named_children if node.type != "comment"] if body else []
+    return bool(inner) and inner[-1].type in _JUMPS
+
+
+def _condition(statement: Node, *, positive: bool) -> Iterator[str]:
+    condition = statement.child_by_field_name("condition")
+    if condition is not None:
+        yield from _signed(text_of(condition), positive=positive)
+
+
+def _is_field(parent: Node, field: str, child: Node) -> bool:
+    return parent.child_by_field_name(field) == child
+
+
+def _signed(condition: str, *, positive: bool) -> Iterator[str]:
+    pending = [(normalise(condition), positive)]
+    for _ in range(64):
+        if not pending:
+            return
+        text, sign = pending.pop(0)
+        text = _unwrapped(text)
+        if text.startswith("not ") and not _split(text, "and", "or"):
+            pending.insert(0, (text[4:], not sign))
+            continue
+        parts = _conjuncts(text) if sign else _split(text, "or")
+        if not parts:
+            yield ("+" if sign else "-") + _pretty(text)
+        pending[:0] = [(part, sign) for part in parts]
+
+
+def _conjuncts(text: str) -> list[str]:
+    return [] if _split(text, "or") else _split(text, "and")
+
+
+def _pretty(text: str) -> str:
+    """Write tokens as a person would."""
+    text = re.sub(r" ?\. ?", ".", text)
+    text = re.sub(r"([(\[{~]) ", r"\1", text)
+    text = re.sub(r" ([)\]},:])", r"\1", text)
+    return re.sub(
+        r"(?<=[\w)\]]) (?=[(\[])(?<!\bin )(?<!\bnot )(?<!\band )(?<!\bor )(?<!\bis )", "", text
+    )
+
+
+def _unwrapped(text: str) -> str:
+    while text.startswith("( ") and text.endswith(" )") and _closes_at_end(text):
+        text = text[2:-2].strip()
+    return text
+
+
+def _closes_at_end(text: str) -> bool:
+    depth = 0
+    for index, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if not depth:
+            return index == len(text) - 1
+    return False
+
+
+def _split(text: str, *operators: str) -> list[str]:
+    """Split at operators that stand outside brackets; [] when there are none."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for token in text.split(" "):
+        depth += (token in "([{") - (token in ")]}") if len(token) == 1 else 0
+        if not depth and token in operators:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [" ".join(part) for part in parts] if len(parts) > 1 else []
+
+
+def _canonical(atom: str) -> str:
+    sign, text = atom[0], atom[1:]
+    found = list(_COMPARISON.finditer(text))
+    if sign == "-" and len(found) == 1 and "(" not in text[: found[0].start()]:
+        operator = found[0].group(1)
+        flipped = _FLIPPED[operator]
+        return "+" + text[: found[0].start()] + f" {flipped} " + text[found[0].end() :]
+    return atom

@@ -1,0 +1,197 @@
+"""Candidate evidence for one kernel, ready to be proposed: definition, launch, table row, cast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.core.proposals import Evidence, RunContext
+from agent.core.source import Candidate, Definition
+from agent.source.castchecks import cast_files, cast_sites
+from agent.source.casts import cast_destination, never_casts
+from agent.source.contradictions import Contradictions
+from agent.source.definitions import Definitions
+from agent.source.examine import Workbench
+from agent.source.items import Item, read_item
+from agent.source.linking import Links, calls_leading_to
+from agent.source.names import kernel_ref, origin_of
+from agent.source.paths import is_python, is_runtime
+from agent.source.sites import Site
+from agent.source.snapshot import SourceFile
+from agent.source.tables import table_arch
+
+_MAX_SITES = 4
+_FP8 = "Float8"
+
+
+def shortlist(
+    work: Workbench, name: str, op: str, input_dtypes: tuple[str, ...], context: RunContext
+) -> tuple[Candidate, ...]:
+    """List candidate evidence for one kernel, best first; empty when nothing fits."""
+    family = origin_of(name)
+    if family in ("external", "inductor"):
+        return ()
+    if family in ("aten", "aten-cast"):
+        found = list(_casts(work, name, op, input_dtypes, context)) if family == "aten-cast" else []
+    else:
+        found = list(_defined(work, name, context))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    places = tuple((one.repo, one.path, one.lines) for one in candidate.evidence)
+    return (-candidate.score, candidate.origin, places)
+
+
+def _defined(work: Workbench, name: str, context: RunContext) -> Iterator[Candidate]:
+    bundles = work.default()
+    links = Links(bundles, work.reaches)
+    checks = Contradictions(bundles[0].trees, context) if bundles else None
+    for bundle in bundles:
+        for definition in bundle.find(name):
+            if not definition.runtime or checks is None:
+                continue
+            arch = table_arch(definition.path)
+            if arch and context.arch and arch != context.arch:
+                continue
+            entry = _definition_evidence(definition, bundle)
+            item = read_item(entry, bundle, (name,))
+            if item.findings:
+                continue
+            for rank, (file, site) in enumerate(_emissions(links, bundles, item, checks)):
+                yield _candidate(name, definition, entry, file, site, bundles, rank)
+
+
+def _emissions(
+    links: Links, bundles: tuple[Definitions, ...], item: Item, checks: Contradictions
+) -> Iterator[tuple[SourceFile, Site]]:
+    """Yield the launches and calls that lead to an item and contradict nothing, a few."""
+    count = 0
+    for file, site in calls_leading_to(links, bundles, item):
+        if not (site.qualname and is_python(file.path) and is_runtime(file.path)):
+            continue
+        if (
+            site.kind == "call"
+            and item.kernel is not None
+            and site.symbol == item.kernel.function.name
+        ):
+            if item.kernel.origin != "flydsl":
+                continue
+        if checks.of_path(file.path) is not None or checks.of_site(file, site):
+            continue
+        if not (links.direct(site, file, item) or links.reached(site, file, item)):
+            continue
+        yield file, site
+        count += 1
+        if count >= _MAX_SITES:
+            return
+
+
+def _candidate(
+    name: str,
+    definition: Definition,
+    entry: Evidence,
+    file: SourceFile,
+    site: Site,
+    bundles: tuple[Definitions, ...],
+    rank: int,
+) -> Candidate:
+    emission = _emission(file, site, bundles)
+    score = 100 - 5 * rank + (10 if site.kind == "launch" else 0)
+    reason = f"{definition.name} is defined at {definition.path}:{definition.lines[0]} and "
+    reason += f"{'launched' if site.kind == 'launch' else 'reached'} in {site.qualname}"
+    shown = kernel_ref(name).base if definition.origin != "triton-repr" else definition.name
+    return Candidate(definition.origin, shown, (entry, emission), score, reason)
+
+
+def _definition_evidence(definition: Definition, bundle: Definitions) -> Evidence:
+    kind = {"aiter-asm": "table", "ck": "instantiation"}.get(definition.origin, "definition")
+    return Evidence(
+        kind,  # type: ignore[arg-type]
+        definition.repo,
+        bundle.snapshot.info.commit,
+        definition.path,
+        definition.lines,
+    )
+
+
+def _emission(
+    file: SourceFile, site: Site, bundles: tuple[Definitions, ...], guard: str = ""
+) -> Evidence:
+    commit = next(one.snapshot.info.commit for one in bundles if one.snapshot.repo == file.repo)
+    line = (site.line, site.line)
+    return Evidence("emission", file.repo, commit, file.path, line, site.qualname, guard)
+
+
+def _casts(
+    work: Workbench, name: str, op: str, input_dtypes: tuple[str, ...], context: RunContext
+) -> Iterator[Candidate]:
+    direction = _direction(name, op, input_dtypes)
+    if not direction:
+        return
+    for bundle in work.default():
+        checks = Contradictions(bundle.trees, context)
+        for file in cast_files(bundle):
+            if checks.of_path(file.path) is not None:
+                continue
+            for first, last, site in _blocks(file, bundle, direction):
+                if checks.of_site(file, site):
+                    continue
+                guard = _cast_guard(site)
+                evidence = _emission(file, site, (bundle,), guard)
+                lines = (first, last)
+                one = Evidence(
+                    "emission", evidence.repo, evidence.commit, evidence.path, lines,
+                    site.qualname, guard,
+                )  # fmt: skip
+                reason = (
+                    f"converts {'from' if direction == 'from' else 'to'} FP8 in {site.qualname}"
+                )
+                yield Candidate("aten-cast", "", (one,), _cast_score(site, file, context), reason)
+
+
+def _direction(name: str, op: str, input_dtypes: tuple[str, ...]) -> str:
+    """Tell the direction by the op's dtypes ([destination, source]), else by the name."""
+    if len(input_dtypes) >= 2 and "copy_" in op:
+        destination, source = input_dtypes[0], input_dtypes[1]
+        if _FP8 in source and _FP8 not in destination:
+            return "from"
+        return "to" if _FP8 in destination and _FP8 not in source else ""
+    if never_casts(name):
+        return ""
+    return {"fp8": "to", "wide": "from"}.get(cast_destination(name) or "", "")
+
+
+def _blocks(
+    file: SourceFile, bundle: Definitions, direction: str
+) -> Iterator[tuple[int, int, Site]]:
+    """Join conversions on neighbouring lines under one guard chain into one place."""
+    block: list[Site] = []
+    for site, _ in cast_sites(file, bundle, direction):
+        if block and site.line - block[-1].line <= 1 and site.guards == block[0].guards:
+            block.append(site)
+            continue
+        if block:
+            yield block[0].line, block[-1].line, block[0]
+        block = [site]
+    if block:
+        yield block[0].line, block[-1].line, block[0]
+
+
+def _cast_guard(site: Site) -> str:
+    """Choose the innermost guard that speaks of a type, written as a condition."""
+    for guard in reversed(site.guards):
+        if "dtype" in guard or "fp8" in guard.lower():
+            return guard[1:] if guard[0] == "+" else f"not ({guard[1:]})"
+    return ""
+
+
+def _cast_score(site: Site, file: SourceFile, context: RunContext) -> int:
+    score = 50
+    score += 20 if _cast_guard(site) else 0
+    if context.attention and context.attention in file.path:
+        score += 15
+    if context.model == "MLA" and (
+        "MLA" in site.qualname or any("use_mla" in one for one in site.guards)
+    ):
+        score += 15
+    return score
