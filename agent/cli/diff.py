@@ -37,6 +37,14 @@ class SortBy(StrEnum):
     name = "name"
 
 
+class By(StrEnum):
+    """Which parts of the runs are compared as well."""
+
+    stage = "stage"
+    rank = "rank"
+    stream = "stream"
+
+
 def diff(
     base: Annotated[
         str, typer.Argument(metavar="BASE", help="The run before: file, folder or glob.")
@@ -55,6 +63,10 @@ def diff(
     rollup: RollupOption = False,
     top: TopOption = 10,
     sort: Annotated[SortBy, typer.Option("--sort", help="Order of the rows.")] = SortBy.time,
+    by: Annotated[
+        By | None,
+        typer.Option("--by", help="Also compare these parts one by one.", show_default=False),
+    ] = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,6 +105,7 @@ def diff(
         allow_incomplete=allow_incomplete,
         rollup=rollup,
         fail_on=tuple(fail_on or ()),
+        by=by.value if by else "",
         base_repeats=tuple(base_repeat or ()),
         new_repeats=tuple(new_repeat or ()),
     )

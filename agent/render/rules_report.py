@@ -211,7 +211,7 @@ def _evidence_lines(evidence: Evidence) -> list[str]:
     text = [f"  {evidence.kind:<15} {shown(where)}"]
     if evidence.symbol:
         text.append(f"  {'':<15} in {shown(evidence.symbol)}")
-    guards = (evidence.guard,) if evidence.guard else ()
+    guards: tuple[str, ...] = (evidence.guard,) if evidence.guard else ()
     if evidence.pin is not None:
         guards = evidence.pin.guards or guards
     if guards:

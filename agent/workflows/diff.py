@@ -22,6 +22,7 @@ class DiffOptions:
     fail_on: tuple[str, ...] = ()
     base_repeats: tuple[str, ...] = ()
     new_repeats: tuple[str, ...] = ()
+    by: str = ""
 
 
 def diff_runs(
@@ -45,7 +46,7 @@ def diff_runs(
         sides[1][0],
         rollup=options.rollup,
         allow_incomplete=options.allow_incomplete,
-        base_repeats=sides[0][1:],
-        new_repeats=sides[1][1:],
+        by=options.by,
+        repeats=(sides[0][1:], sides[1][1:]),
     )
     return diff, judge_gates(gates, diff)
