@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from agent.core.kernels import KernelTable, RankTrace, Trace
 from agent.core.proposals import Finding
+from agent.core.text import shown
 
 UNRELIABLE_PER_CENT = 1
 SHOWN_LAUNCHES = 8
@@ -25,16 +26,13 @@ class Capture:
 
     Attributes:
         launches: graph launches over all ranks.
-        replayed, replayed_ns: kernels they brought, and their time.
         empty: launches that brought no kernel.
         uneven_ranks: labels of ranks with an unexplained difference between launches.
         clipped_events, excess_ns: events that run past the next of their stream, and by how much.
-        complete: False after salvage.
+        complete: False after salvage, or when a file could not be read; `lost` names those.
     """
 
     launches: int
-    replayed: int
-    replayed_ns: int
     empty: int
     uneven_ranks: tuple[str, ...]
     counts: tuple[int, ...]
@@ -42,6 +40,7 @@ class Capture:
     excess_ns: int
     kernel_ns: int
     complete: bool
+    lost: tuple[str, ...] = ()
 
     @property
     def gaps(self) -> bool:
@@ -91,7 +90,7 @@ def _findings(side: str, capture: Capture) -> Iterator[Finding]:
     if not capture.complete:
         yield Finding(
             "DF111",
-            f"INCOMPLETE: {side} was salvaged from a damaged file; no saving is claimed",
+            f"INCOMPLETE: {side} {_damage(capture)}; no saving is claimed",
             severity="warning",
         )
     if capture.excess_ns:
@@ -103,6 +102,13 @@ def _findings(side: str, capture: Capture) -> Iterator[Finding]:
             f" {capture.clipped_ns} ns clipped{trust}",
             severity="warning",
         )
+
+
+def _damage(capture: Capture) -> str:
+    if not capture.lost:
+        return "was salvaged from a damaged file"
+    names = ", ".join(shown(name, limit=80) for name in capture.lost[:SHOWN_LAUNCHES])
+    return f"lacks {_plural(len(capture.lost), 'file')} that could not be read ({names})"
 
 
 def _plural(number: int, noun: str) -> str:
@@ -117,8 +123,6 @@ def _examine(trace: Trace, *, alike: bool) -> Capture:
     suspects = uneven or [rank for rank in ranks if 0 in rank.replays.kernels_per_launch]
     return Capture(
         launches=sum(len(rank.replays.kernels_per_launch) for rank in ranks),
-        replayed=sum(rank.replays.kernels for rank in ranks),
-        replayed_ns=sum(rank.replays.time_ns for rank in ranks),
         empty=empty,
         uneven_ranks=tuple(rank.label for rank in uneven),
         counts=suspects[0].replays.kernels_per_launch if suspects else (),
@@ -126,6 +130,7 @@ def _examine(trace: Trace, *, alike: bool) -> Capture:
         excess_ns=sum(rank.clipped.excess_ns for rank in ranks),
         kernel_ns=trace.kernel_ns,
         complete=trace.complete,
+        lost=trace.lost,
     )
 
 

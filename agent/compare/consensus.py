@@ -15,8 +15,9 @@ from math import gcd
 
 RELATIVE_TOLERANCE = Fraction(1, 200)
 SLACK_EVENTS = 3
-SLACK_LIMIT = Fraction(1, 50)
+SLACK_LIMIT = Fraction(1, 100)
 MAX_PASSES = 5_000
+ROWS_FOR_PASSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Consensus:
 
 
 def agrees(calls: Calls, ratio: Fraction) -> bool:
-    """Tell whether a row's calls follow a ratio: within 0.5 %, or 3 events if that is under 2 %.
+    """Tell whether a row's calls follow a ratio: within 0.5 %, or 3 events if that is under 1 %.
 
     Symmetric: swapping the sides and inverting the ratio gives the same answer.
     """
@@ -63,7 +64,7 @@ def agrees(calls: Calls, ratio: Fraction) -> bool:
 
 
 def common_ratio(rows: Iterable[Calls]) -> Consensus | None:
-    """Give the ratio with the largest support by number and time; None without shared rows."""
+    """Give the ratio most rows follow, by time where equally many do; None without shared rows."""
     shared = sorted(
         (calls for calls in rows if calls.base and calls.new), key=lambda calls: calls.name
     )
@@ -90,14 +91,14 @@ def pass_counts(pairs: Iterable[tuple[int, int]], ratio: Fraction) -> tuple[int,
 
     A row supports a pair of pass counts when both its calls are the same multiple of them, less up
     to three lost events a side. A pair needs the support of at least half of the distinct rows, and
-    of two. The result is in lowest terms: what is known is the ratio.
+    of three. The result is in lowest terms: what is known is the ratio.
     """
     distinct = sorted(set(pairs))
-    if not distinct or min(map(min, distinct)) < 1:
+    if len(distinct) < ROWS_FOR_PASSES or min(map(min, distinct)) < 1:
         return None
     best = max(_candidate_passes(distinct, ratio), key=lambda passes: _multiples(distinct, passes))
     support, _, _ = _multiples(distinct, best)
-    if support < max(min(2, len(distinct)), -(-len(distinct) // 2)):
+    if support < max(ROWS_FOR_PASSES, -(-len(distinct) // 2)):
         return None
     shrink = gcd(*best)
     return best[0] // shrink, best[1] // shrink
@@ -109,17 +110,15 @@ def _consensus(shared: Sequence[Calls], ratio: Fraction, weight: int) -> Consens
     return Consensus(ratio, tuple(calls.name for calls in agreeing), len(shared), share)
 
 
-def _support(shared: Sequence[Calls], ratio: Fraction) -> tuple[Fraction, Fraction, Fraction, str]:
+def _support(shared: Sequence[Calls], ratio: Fraction) -> tuple[int, int, Fraction, Fraction, str]:
     """Rank a candidate; every part is the same when the sides are swapped."""
     agreeing = [calls for calls in shared if agrees(calls, ratio)]
-    weight = sum(calls.weight_ns for calls in shared)
-    by_number = Fraction(len(agreeing), len(shared))
-    by_time = Fraction(sum(calls.weight_ns for calls in agreeing), weight or 1)
+    by_time = sum(calls.weight_ns for calls in agreeing)
     from_one = -max(ratio, 1 / ratio)
     residual = -sum(
         (abs(calls.new / ratio / calls.base - 1) for calls in agreeing), start=Fraction(0)
     )
-    return by_number + by_time, from_one, residual, agreeing[0].name
+    return len(agreeing), by_time, from_one, residual, agreeing[0].name
 
 
 def _candidate_passes(pairs: Sequence[tuple[int, int]], ratio: Fraction) -> list[tuple[int, int]]:

@@ -63,15 +63,21 @@ def impact_of(
 
 def category_impacts(rows: Iterable[CategoryRow], totals: tuple[int, int]) -> tuple[Impact, ...]:
     """Give every category's impact, the largest effect first."""
-    impacts = (impact_of(row.category, row.base, row.new, totals=totals) for row in rows)
-    return tuple(sorted(impacts, key=_largest_first))
+    return by_effect(impact_of(row.category, row.base, row.new, totals=totals) for row in rows)
 
 
 def kernel_impacts(rows: Iterable[KernelRow], totals: tuple[int, int]) -> tuple[Impact, ...]:
-    """Give every kernel's impact, the largest effect first."""
+    """Give the impact of every kernel that both sides ran, the largest effect first."""
     impacts = (
-        impact_of(row.category, row.base, row.new, totals=totals, name=row.name) for row in rows
+        impact_of(row.category, row.base, row.new, totals=totals, name=row.name)
+        for row in rows
+        if row.status == "both"
     )
+    return by_effect(impacts)
+
+
+def by_effect(impacts: Iterable[Impact]) -> tuple[Impact, ...]:
+    """Order impacts, the largest effect first."""
     return tuple(sorted(impacts, key=_largest_first))
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import comb
 from typing import Literal
 
-from agent.core.kernels import RankTrace
+from agent.core.kernels import RankTrace, kernels_of
 from agent.core.rules import CategoryId, LabelledTrace
 
 OUTSIDE = Fraction(1, 20)
@@ -192,7 +192,7 @@ def _rank_times(labelled: LabelledTrace, *, rollup: bool) -> dict[str, Times]:
 def _add_times(
     times: dict[CategoryId, int], labelled: LabelledTrace, rank: RankTrace, *, rollup: bool
 ) -> None:
-    for signature, stats in rank.stats.items():
+    for signature, stats in kernels_of(rank.stats).items():
         category = labelled.labels[signature].category
         if rollup:
             category = CategoryId(labelled.ruleset.rollup_of(category))

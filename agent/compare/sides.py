@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.compare.capture import Capture, examine_capture
-from agent.core.kernels import RankTrace
+from agent.compare.rows import Side
+from agent.core.kernels import RankTrace, SignatureStats
 from agent.core.rules import Coverage, LabelledTrace
 
 
@@ -25,9 +26,10 @@ class RankTotal:
 class SideSummary:
     """One run in figures.
 
-    `busy_ns` is the union of kernel intervals per device, added over devices and ranks; `span_ns`
-    is that of the longest rank. Either is None where a rank has no timeline. `opless_ns` is kernel
-    time without a known launching op, as under graph replay.
+    `copies` are copies and fills: beside the kernels, in no other sum. `busy_ns` is the union of
+    all GPU intervals per device, copies included, added over devices and ranks; `span_ns` is that
+    of the longest rank. Either is None where a rank has no timeline. `opless_ns` is kernel time
+    without a known launching op; `replayed` are kernels that graph replays brought.
     """
 
     name: str
@@ -35,7 +37,9 @@ class SideSummary:
     kernel_ns: int
     busy_ns: int | None
     span_ns: int | None
+    copies: Side
     opless_ns: int
+    replayed: Side
     coverage: Coverage
     capture: Capture
     ranks: tuple[RankTotal, ...]
@@ -63,15 +67,21 @@ def summarise(labelled: LabelledTrace, capture: Capture | None = None) -> SideSu
         kernel_ns=trace.kernel_ns,
         busy_ns=_added(rank.busy_ns for rank in ranks),
         span_ns=_longest(rank.span_ns for rank in ranks),
+        copies=_sum(labelled.copies.values()),
         opless_ns=sum(
             stats.time_ns for signature, stats in labelled.stats.items() if not signature.op
         ),
+        replayed=_sum(stats for signature, stats in labelled.stats.items() if signature.replayed),
         coverage=labelled.coverage,
         capture=capture or examine_capture(trace),
         ranks=tuple(map(_rank_total, ranks)),
         devices=tuple(sorted({name for rank in ranks for name in rank.info.device_names if name})),
         formats=tuple(sorted({rank.info.format for rank in ranks})),
     )
+
+
+def _sum(stats: Iterable[SignatureStats]) -> Side:
+    return sum((Side(one.count, one.time_ns) for one in stats), Side())
 
 
 def _rank_total(rank: RankTrace) -> RankTotal:

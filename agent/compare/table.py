@@ -1,7 +1,7 @@
 """Compare two labelled traces: `compare_traces(base, new) -> TraceDiff`.
 
-    compare_traces(base, new, *, rollup=False, allow_incomplete=False,
-                   base_repeats=(), new_repeats=()) -> TraceDiff
+    compare_traces(base, new, *, rollup=False, by="", allow_incomplete=False,
+                   repeats=((), ())) -> TraceDiff
 
 What it holds is exact: rows add up to the events in nanoseconds, fractions are `Fraction`s. What
 is to be said first (not comparable, incomplete capture, unequal work) stands first in `findings`.
@@ -10,20 +10,23 @@ is to be said first (not comparable, incomplete capture, unequal work) stands fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agent.compare.aliases import Alias, match_aliases
 from agent.compare.capture import capture_findings, examine_captures
 from agent.compare.comparable import comparability_findings
-from agent.compare.impact import Impact, category_impacts, kernel_impacts
+from agent.compare.impact import Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
 from agent.compare.noise import Noise, measure_noise
 from agent.compare.notes import hidden_findings, work_findings
+from agent.compare.phases import By, as_by, split
 from agent.compare.replaced import Replacement, suggest_replacements
 from agent.compare.rows import CategoryRow, category_rows, kernel_rows, total_of
 from agent.compare.sides import SideSummary, summarise
 from agent.compare.targets import Target, find_targets
 from agent.compare.work import Work, compare_work
+from agent.core.frames import Tabular
 from agent.core.kernels import Trace
 from agent.core.proposals import Finding
 from agent.core.rules import LabelledTrace, RuleSet
@@ -35,10 +38,11 @@ INCOMPLETE = frozenset({"DF110", "DF111"})
 
 
 @dataclass(frozen=True)
-class TraceDiff:
+class TraceDiff(Tabular):
     """Everything a report on two traces says.
 
-    `categories` are ordered by time over both sides; `findings` by what must be said first.
+    `categories` are ordered by time over both sides; `findings` by what must be said first. As a
+    table: one row for each kernel of each category.
     """
 
     base: SideSummary
@@ -75,6 +79,20 @@ class TraceDiff:
         """Tell whether the two sides hold the same kernels with the same counts and times."""
         return all(kernel.base == kernel.new for row in self.categories for kernel in row.kernels)
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Give the kernels with both sides' sums as columns, in the order of the report."""
+        kernels = [kernel for row in self.categories for kernel in row.kernels]
+        return {
+            "category": [str(kernel.category) for kernel in kernels],
+            "kernel": [kernel.name for kernel in kernels],
+            "status": [kernel.status for kernel in kernels],
+            "base_count": [kernel.base.count for kernel in kernels],
+            "base_time_ns": [kernel.base.time_ns for kernel in kernels],
+            "new_count": [kernel.new.count for kernel in kernels],
+            "new_time_ns": [kernel.new.time_ns for kernel in kernels],
+            "delta_ns": [kernel.delta_ns for kernel in kernels],
+        }
+
     @property
     def comparable(self) -> bool:
         """Tell whether nothing forbids a comparison of the two runs."""
@@ -91,9 +109,9 @@ def compare_traces(
     new: LabelledTrace,
     *,
     rollup: bool = False,
+    by: str = "",
     allow_incomplete: bool = False,
-    base_repeats: Sequence[LabelledTrace] = (),
-    new_repeats: Sequence[LabelledTrace] = (),
+    repeats: tuple[Sequence[LabelledTrace], Sequence[LabelledTrace]] = ((), ()),
 ) -> TraceDiff:
     """Compare two runs labelled by the same rules.
 
@@ -101,17 +119,31 @@ def compare_traces(
         base: the run before the change.
         new: the run after it.
         rollup: fold categories into their coarser rows.
+        by: `stage`, `rank` or `stream`: compare these parts of both runs as well.
         allow_incomplete: compare although a side was salvaged from a damaged file.
-        base_repeats: further runs of the base; they only widen the spread.
-        new_repeats: further runs of the new side.
+        repeats: further runs of the base and of the new side; they only tell the spread.
 
     Raises:
-        UsageError: DF001 the rule sets differ; DF002 a side is incomplete.
+        UsageError: DF001 the rule sets differ; DF002 a side is incomplete; DF004 a run does not
+            tell the parts apart.
     """
-    for labelled in (new, *base_repeats, *new_repeats):
+    befores, afters = (base, *repeats[0]), (new, *repeats[1])
+    for labelled in (*befores, *afters):
         _same_rules(base, labelled)
     if not allow_incomplete:
         _require_complete(base.trace, new.trace)
+    whole = _compare(befores, afters, rollup=rollup)
+    chosen = as_by(by)
+    if chosen is None:
+        return whole
+    parts, findings = _compare_parts(base, new, chosen, rollup=rollup)
+    return replace(whole, parts=parts, findings=(*whole.findings, *findings))
+
+
+def _compare(
+    befores: Sequence[LabelledTrace], afters: Sequence[LabelledTrace], *, rollup: bool
+) -> TraceDiff:
+    base, new = befores[0], afters[0]
     kernels, aliases = match_aliases(kernel_rows(base, new, rollup=rollup))
     rows = category_rows(kernels)
     work = compare_work(base.trace, new.trace, rows)
@@ -119,9 +151,7 @@ def compare_traces(
     replacements = suggest_replacements(rows, work.scale)
     totals = (base.trace.kernel_ns, new.trace.kernel_ns)
     claimed = not any(capture.gaps for capture in captures)
-    noise = measure_noise(
-        (base, *base_repeats), (new, *new_repeats), scale=work.scale, rollup=rollup
-    )
+    scaled = build_ledger(rows, ratio=work.scale, claimed=claimed)
     diff = TraceDiff(
         base=summarise(base, captures[0]),
         new=summarise(new, captures[1]),
@@ -129,15 +159,15 @@ def compare_traces(
         categories=rows,
         work=work,
         ledger=build_ledger(rows, claimed=claimed),
-        ledger_per_pass=None
-        if work.ratio in {None, 1}
-        else build_ledger(rows, ratio=work.scale, claimed=claimed),
+        ledger_per_pass=None if work.scale == 1 else scaled,
         impacts=category_impacts(rows, totals),
-        kernel_impacts=kernel_impacts(kernels, totals),
+        kernel_impacts=by_effect(
+            (*kernel_impacts(kernels, totals), *(pair.impact(totals[0]) for pair in replacements))
+        ),
         targets=find_targets(rows, new, rollup=rollup),
         replacements=replacements,
         aliases=aliases,
-        noise=noise,
+        noise=measure_noise(befores, afters, scale=work.scale, rollup=rollup),
         findings=(
             *comparability_findings(base, new, work),
             *capture_findings("base", captures[0]),
@@ -153,6 +183,28 @@ def compare_traces(
     return diff
 
 
+def _compare_parts(
+    base: LabelledTrace, new: LabelledTrace, by: By, *, rollup: bool
+) -> tuple[tuple[tuple[str, TraceDiff], ...], tuple[Finding, ...]]:
+    befores, afters = split(base, by), split(new, by)
+    parts = tuple(
+        (name, _compare((before,), (afters[name],), rollup=rollup))
+        for name, before in befores.items()
+        if name in afters
+    )
+    findings = [
+        Finding(
+            "DF106",
+            f"{shown(name)} is on side {side} only and is not compared by itself",
+            severity="warning",
+        )
+        for side, these, others in (("base", befores, afters), ("new", afters, befores))
+        for name in these
+        if name not in others
+    ]
+    return parts, tuple(findings)
+
+
 def _same_rules(base: LabelledTrace, other: LabelledTrace) -> None:
     if base.ruleset.digest == other.ruleset.digest:
         return
@@ -165,12 +217,11 @@ def _same_rules(base: LabelledTrace, other: LabelledTrace) -> None:
 
 
 def _require_complete(base: Trace, new: Trace) -> None:
-    damaged = [
-        rank.info.source for trace in (base, new) for rank in trace.ranks if not rank.info.complete
-    ]
-    if damaged:
-        raise UsageError(
-            "DF002",
-            f"{shown(damaged[0])} was salvaged and is incomplete, so the sides cannot be compared",
-            hint="give the whole file, or --allow-incomplete to see figures without a conclusion",
-        )
+    for trace in (base, new):
+        damaged = [rank.info.source for rank in trace.ranks if not rank.info.complete]
+        for name in (*trace.lost, *damaged):
+            raise UsageError(
+                "DF002",
+                f"{shown(name)} is damaged, so the sides cannot be compared",
+                hint="give the whole file, or --allow-incomplete for figures without a conclusion",
+            )

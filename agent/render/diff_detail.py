@@ -49,12 +49,11 @@ def impacts(diff: TraceDiff, width: int, top: int) -> list[str]:
         Column("of total"),
     ]
     lines = table(columns, list(map(_impact_cells, categories)), width)
-    for impact in [impact for impact in diff.kernel_impacts if impact.effect][: min(top, 5)]:
-        _, *figures = _impact_cells(impact)
-        text = (
-            f"{figures[2]} of the total = {figures[1]} per call x {figures[0]}, {impact.category}"
-        )
-        lines += [*wrapped(text, width, first="  "), *name_lines(impact.name, width, limit=2)]
+    for impact in [impact for impact in diff.kernel_impacts if impact.effect][:top]:
+        lines += wrapped(_impact_text(impact), width, first="  ", rest="    ")
+        lines += name_lines(impact.name, width, limit=2)
+        if impact.became:
+            lines += ["    ->", *name_lines(impact.became, width, limit=2)]
     return lines
 
 
@@ -70,9 +69,8 @@ def kernels(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
         lines += name_lines(kernel.name, width)
     for pair in diff.replacements[:top]:
         text = f"suggestion: in {pair.old.category} one kernel may have taken the other's place"
-        change = pair.impact(diff.base.kernel_ns)
         before, after = _per_call(pair.old.base), _per_call(pair.new.new)
-        figures = f"per call {before} -> {after}, {effect(change.effect)} of the total"
+        figures = f"per call {before} -> {after}"
         lines += wrapped(f"{text}; {figures}", width, first="  ", rest="    ")
         lines += name_lines(pair.old.name, width, limit=2)
         lines += ["    ->", *name_lines(pair.new.name, width, limit=2)]
@@ -127,9 +125,10 @@ def _impact_cells(impact: Impact) -> list[str]:
 
 def _impact_text(impact: Impact) -> str:
     _, of_time, per_call, of_total = _impact_cells(impact)
-    if impact.per_call is None:
-        return f"{of_total} of the total, {per_call}, {impact.category}"
-    return f"{of_total} of the total = {per_call} per call x {of_time} share, {impact.category}"
+    what = "suggested successor, " if impact.became else ""
+    return (
+        f"{of_total} of the total = {per_call} per call x {of_time} share, {what}{impact.category}"
+    )
 
 
 def _kernel_text(kernel: KernelRow, millis: Millis) -> str:

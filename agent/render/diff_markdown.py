@@ -30,7 +30,7 @@ from agent.render.phrases import (
     totals_phrase,
 )
 from agent.render.units import Millis, effect, share
-from agent.render.waterfall import ledger_bars, raw_amounts
+from agent.render.waterfall import diff_bars, raw_amounts
 
 
 def diff_markdown(diff: TraceDiff, *, top: int = 10, sort: Sort = "time") -> str:
@@ -103,7 +103,7 @@ def _relative(row: CategoryRow, scale: Fraction) -> str:
 def _ledger(diff: TraceDiff, millis: Millis) -> list[str]:
     if not diff.ledger.entries:
         return []
-    bars = ledger_bars(diff.ledger_per_pass or diff.ledger)
+    bars = diff_bars(diff)
     both = diff.ledger_per_pass is not None
     raw = raw_amounts(diff, bars)
     head = [ledger_title(diff), *(["ms per pass", "raw ms"] if both else ["ms"])]

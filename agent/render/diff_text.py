@@ -29,7 +29,7 @@ from agent.render.phrases import (
     totals_phrase,
 )
 from agent.render.units import Millis
-from agent.render.waterfall import Bar, ledger_bars, raw_amounts
+from agent.render.waterfall import Bar, diff_bars, raw_amounts
 
 WIDE = 110
 
@@ -138,8 +138,7 @@ def _relative(row: CategoryRow, scale: Fraction) -> str:
 def _ledger(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
     if not diff.ledger.entries:
         return ["ledger: nothing changed"]
-    ledger = diff.ledger_per_pass or diff.ledger
-    bars = ledger_bars(ledger)
+    bars = diff_bars(diff)
     both = diff.ledger_per_pass is not None
     columns = [
         Column(ledger_title(diff), "left", flexible=True),

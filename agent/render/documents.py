@@ -107,6 +107,7 @@ def _side(side: SideSummary) -> Json:
             "span_ns": side.span_ns,
             "kernels": side.kernels,
             "clipped_ns": capture.clipped_ns,
+            "copies": {"count": side.copies.count, "time_ns": side.copies.time_ns},
             "without_op_ns": side.opless_ns,
         },
         "coverage": coverage_shares(side.coverage),
@@ -118,9 +119,9 @@ def _side(side: SideSummary) -> Json:
         "formats": list(side.formats),
         "graphs": {
             "launches": capture.launches,
-            "kernels": capture.replayed,
-            "time_ns": capture.replayed_ns,
-            "share": _share(capture.replayed_ns, side.kernel_ns),
+            "kernels": side.replayed.count,
+            "time_ns": side.replayed.time_ns,
+            "share": _share(side.replayed.time_ns, side.kernel_ns),
             "empty_launches": capture.empty,
             "uneven_ranks": list(capture.uneven_ranks),
         },
@@ -205,6 +206,7 @@ def _impact(impact: Impact) -> Json:
     return {
         "id": impact.category,
         "kernel": impact.name,
+        "suggested_successor": impact.became,
         "share_pct": _pct(impact.share),
         "per_call_pct": _pct(impact.per_call),
         "effect_pct": _pct(impact.effect),

@@ -24,6 +24,11 @@ from agent.render.phrases import (
 from agent.render.selection import label_categories, label_findings, top_unlabelled
 from agent.render.units import Millis, share
 
+SUM_AND_BUSY = (
+    "sum adds overlapping streams up and is what the table adds up to; busy is the union of all GPU"
+    " work, copies included"
+)
+
 
 def label_text(
     labelled: LabelledTrace, *, width: int = 80, top: int = 10, rollup: bool = False
@@ -92,7 +97,7 @@ def label_csv(labelled: LabelledTrace, *, rollup: bool = False) -> str:
 
 def _facts(labelled: LabelledTrace, side: SideSummary, millis: Millis, width: int) -> list[str]:
     phrases = [
-        "sum adds overlapping streams up, and the table adds up to it; busy is their union",
+        SUM_AND_BUSY,
         ranks_phrase(side, millis),
         replay_phrase(side),
         ruleset_phrase(labelled.ruleset),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.compare.figures import decimal, percent
 from agent.compare.noise import OUTSIDE
-from agent.compare.sides import SideSummary
+from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import TargetRule
 from agent.core.proposals import Evidence
@@ -30,6 +30,8 @@ def totals_phrase(side: SideSummary, millis: Millis) -> str:
         parts.append(f"busy {millis(side.busy_ns)} ms")
     if side.span_ns is not None:
         parts.append(f"span {millis(side.span_ns)} ms")
+    if side.copies.count:
+        parts.append(f"besides {side.copies.count:,} copies, {millis(side.copies.time_ns)} ms")
     return f"{side.kernels:,} kernels · {' · '.join(parts)}"
 
 
@@ -38,8 +40,8 @@ def replay_phrase(side: SideSummary) -> str:
     parts = []
     if side.capture.launches:
         parts.append(
-            f"graph replay: {side.capture.launches:,} launches,"
-            f" {share(side.capture.replayed_ns, side.kernel_ns)} of the time"
+            f"graph replay: {_count(side.capture.launches, 'launch')},"
+            f" {share(side.replayed.time_ns, side.kernel_ns)} of the time"
         )
     if side.opless_ns:
         parts.append(
@@ -56,9 +58,17 @@ def ranks_phrase(side: SideSummary, millis: Millis) -> str:
         return ""
     gap = slowest.kernel_ns - fastest.kernel_ns
     return (
-        f"{len(side.ranks)} ranks, {millis(fastest.kernel_ns)} ms ({fastest.label}) to"
-        f" {millis(slowest.kernel_ns)} ms ({slowest.label}), {share(gap, slowest.kernel_ns)} apart"
+        f"{len(side.ranks)} ranks, {millis(fastest.kernel_ns)} ms ({_rank(fastest)}) to"
+        f" {millis(slowest.kernel_ns)} ms ({_rank(slowest)}), {share(gap, slowest.kernel_ns)} apart"
     )
+
+
+def _rank(rank: RankTotal) -> str:
+    return f"rank {rank.label}" if rank.label.isdigit() else rank.label
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}es"
 
 
 def headline(diff: TraceDiff, millis: Millis) -> str:
@@ -78,7 +88,7 @@ def headline(diff: TraceDiff, millis: Millis) -> str:
 
 def ledger_title(diff: TraceDiff) -> str:
     """Head the ledger; where nothing may be claimed it is no ledger of costs and savings."""
-    return "ledger" if not diff.ledger.unclaimed else "differences, not claimed"
+    return "ledger" if diff.conclusive else "differences, not claimed"
 
 
 def per_pass_phrase(diff: TraceDiff, millis: Millis) -> str:

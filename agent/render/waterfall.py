@@ -12,6 +12,8 @@ from agent.core.text import shown
 
 BarKind = Literal["introduced", "cost", "saving", "unclaimed", "sum"]
 SHOWN_BARS = 12
+CLAIMED = ("costs introduced", "other costs", "savings", "not claimed")
+UNCLAIMED = ("only in new", "more time", "less time", "not claimed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +41,28 @@ class Bar:
         return self.kind == "sum"
 
 
-def ledger_bars(ledger: Ledger, *, shown_bars: int = SHOWN_BARS) -> tuple[Bar, ...]:
+def diff_bars(diff: TraceDiff) -> tuple[Bar, ...]:
+    """Lay a comparison's ledger out, per pass where the sides did unequal work.
+
+    Where no conclusion may be drawn the groups are not called costs and savings.
+    """
+    titles = CLAIMED if diff.conclusive else UNCLAIMED
+    return ledger_bars(diff.ledger_per_pass or diff.ledger, titles)
+
+
+def ledger_bars(
+    ledger: Ledger, titles: tuple[str, ...] = CLAIMED, *, shown_bars: int = SHOWN_BARS
+) -> tuple[Bar, ...]:
     """Lay a ledger out: introduced costs, other costs, savings, each with its sum, then the net."""
-    groups: tuple[tuple[BarKind, str, tuple[LedgerEntry, ...]], ...] = (
-        ("introduced", "costs introduced", ledger.introduced),
-        ("cost", "other costs", ledger.costs),
-        ("saving", "savings", ledger.savings),
-        ("unclaimed", "not claimed", ledger.unclaimed),
+    kinds: tuple[tuple[BarKind, tuple[LedgerEntry, ...]], ...] = (
+        ("introduced", ledger.introduced),
+        ("cost", ledger.costs),
+        ("saving", ledger.savings),
+        ("unclaimed", ledger.unclaimed),
     )
     bars: list[Bar] = []
     at = 0
-    for kind, title, entries in groups:
+    for (kind, entries), title in zip(kinds, titles, strict=True):
         if not entries:
             continue
         start = at

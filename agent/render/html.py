@@ -1,0 +1,223 @@
+"""The comparison, or one run, as a single HTML page that opens offline.
+
+    diff_html(diff, *, top=200, sort="time") -> str
+    label_html(labelled, *, top=50, rollup=False) -> str
+
+From a category to its kernels to the rules and source lines that name them; every list sorts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from agent.compare.figures import Millis, fraction_of, percent
+from agent.compare.rows import CategoryRow, total_of
+from agent.compare.sides import SideSummary, summarise
+from agent.compare.table import TraceDiff
+from agent.core.proposals import Finding
+from agent.core.rules import LabelledTrace
+from agent.render.html_detail import (
+    alias_section,
+    impact_section,
+    kernel_table,
+    noise_section,
+    runs_section,
+    target_section,
+)
+from agent.render.ordering import Sort, sorted_rows
+from agent.render.page import (
+    Cell,
+    figure,
+    page,
+    paragraph,
+    section,
+    sortable,
+    sortable_with_details,
+    text,
+    word,
+)
+from agent.render.phrases import (
+    coverage_phrase,
+    headline,
+    ledger_title,
+    per_pass_phrase,
+    ranks_phrase,
+    replay_phrase,
+    ruleset_phrase,
+    totals_phrase,
+)
+from agent.render.selection import label_categories, label_findings, top_unlabelled
+from agent.render.svg import waterfall_figure
+from agent.render.units import share
+
+BROAD, SLIM = 1130, 376
+IMPACTS = 25
+
+
+def diff_html(diff: TraceDiff, *, top: int = 200, sort: Sort = "time") -> str:
+    """Write the comparison; `top` bounds the kernels listed for one category."""
+    title = f"{diff.base.name} → {diff.new.name}"
+    contents = [f"<h1>{text(title)}</h1>", *_whole(diff, top, sort)]
+    for name, part in diff.parts:
+        contents += [f"<h1>{text(name)}</h1>", *_whole(part, top, sort)]
+    contents.append(f"<footer>label-agent diff · {text(ruleset_phrase(diff.ruleset))}</footer>")
+    return page(f"label-agent: {title}", contents)
+
+
+def label_html(labelled: LabelledTrace, *, top: int = 50, rollup: bool = False) -> str:
+    """Write one run; `top` bounds the unlabelled kernels."""
+    side = summarise(labelled)
+    millis = Millis.fitting(side.kernel_ns)
+    contents = [
+        f"<h1>{text(side.name)}</h1>",
+        *_notes(label_findings(labelled, side)),
+        _side(side, millis),
+        section("Categories", _label_table(labelled, side, millis, rollup=rollup)),
+        section("Unlabelled kernels", _unlabelled_table(labelled, side, millis, top)),
+        f"<footer>label-agent label · {text(ruleset_phrase(labelled.ruleset))}</footer>",
+    ]
+    return page(f"label-agent: {side.name}", contents)
+
+
+def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
+    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    return [
+        paragraph(headline(diff, millis), css="lead"),
+        *_notes(diff.findings),
+        _tiles(diff, millis),
+        section(ledger_title(diff).capitalize(), _waterfall(diff, millis)),
+        target_section(diff, millis),
+        section(
+            "Categories",
+            '<button type="button" class="every">Open all</button>',
+            _category_table(diff, millis, top, sort),
+        ),
+        impact_section(diff, min(top, IMPACTS)),
+        noise_section(diff, millis),
+        alias_section(diff),
+        runs_section(diff, millis),
+    ]
+
+
+def _notes(findings: Iterable[Finding]) -> list[str]:
+    notes = []
+    for finding in findings:
+        hint = f"<br>{text(finding.hint)}" if finding.hint else ""
+        notes.append(
+            f'<div class="note" role="note"><b>{text(finding.code)}</b>'
+            f" {text(finding.message)}{hint}</div>"
+        )
+    return notes
+
+
+def _tiles(diff: TraceDiff, millis: Millis) -> str:
+    work = diff.work
+    tiles = [
+        ("base", f"{millis(diff.base.kernel_ns)} ms", f"{diff.base.kernels:,} kernels"),
+        ("new", f"{millis(diff.new.kernel_ns)} ms", f"{diff.new.kernels:,} kernels"),
+        ("raw", percent(work.total.raw), f"{millis(diff.delta_ns, signed=True)} ms"),
+    ]
+    if work.total.equal_ns is not None and work.total.per_pass is not None and not work.equal:
+        scaled = f"{millis(work.total.equal_ns, signed=True)} ms at the base's work"
+        tiles.append(("per pass", percent(work.total.per_pass), scaled))
+    cells = "".join(
+        f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd><dd>{text(more)}</dd></div>"
+        for name, value, more in tiles
+    )
+    return f'<dl class="tiles">{cells}</dl>'
+
+
+def _waterfall(diff: TraceDiff, millis: Millis) -> str:
+    broad, slim = waterfall_figure(diff, width=BROAD), waterfall_figure(diff, width=SLIM)
+    words = per_pass_phrase(diff, millis) if diff.ledger_per_pass else ""
+    return (
+        f'<figure><div class="broad">{broad}</div><div class="slim">{slim}</div></figure>'
+        f"{paragraph(words, css='soft')}"
+    )
+
+
+def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> str:
+    per_pass = not diff.work.equal and diff.work.ratio is not None
+    heads = ["category", "diff ms", *(["per pass %", "raw %"] if per_pass else ["diff %"])]
+    heads += ["base ms", "new ms", "base calls", "new calls"]
+    rows: list[tuple[list[Cell], str]] = [
+        (_category(row, index, diff, millis), kernel_table(row, diff, millis, top))
+        for index, row in enumerate(sorted_rows(diff.categories, sort), 1)
+    ]
+    base, new = total_of(diff.categories)
+    total = (
+        f"total {millis(base.time_ns)} ms in {base.count:,} calls, then {millis(new.time_ns)} ms in"
+        f" {new.count:,} calls; residual {diff.residual_ns} ns"
+    )
+    return sortable_with_details("Categories", heads, rows) + paragraph(total, css="soft")
+
+
+def _category(row: CategoryRow, index: int, diff: TraceDiff, millis: Millis) -> list[Cell]:
+    tag = f' <span class="tag">{row.status}</span>' if row.status != "both" else ""
+    name = Cell(f'<span id="category-{index}">{text(row.category)}</span>{tag}', str(row.category))
+    cells = [name, coloured(millis(row.delta_ns, signed=True), row.delta_ns)]
+    if not diff.work.equal and diff.work.ratio is not None:
+        cells.append(_relative(row, diff.work.scale))
+    return [
+        *cells,
+        _relative(row, Fraction(1)),
+        figure(millis(row.base.time_ns), row.base.time_ns),
+        figure(millis(row.new.time_ns), row.new.time_ns),
+        figure(f"{row.base.count:,}", row.base.count),
+        figure(f"{row.new.count:,}", row.new.count),
+    ]
+
+
+def coloured(shown_as: str, value: int | Fraction) -> Cell:
+    """Give a signed figure in the colour of a cost or a saving."""
+    css = "up" if value > 0 else "down" if value < 0 else ""
+    plain = figure(shown_as, value)
+    return Cell(f'<span class="{css}">{plain.html}</span>', plain.sort, number=True)
+
+
+def _relative(row: CategoryRow, scale: Fraction) -> Cell:
+    if row.status != "both" or not row.base.time_ns:
+        return figure("" if row.status == "both" else row.status, None)
+    change = fraction_of(row.new.time_ns, row.base.time_ns) / scale - 1
+    return coloured(percent(change), change)
+
+
+def _side(side: SideSummary, millis: Millis) -> str:
+    phrases = [
+        totals_phrase(side, millis),
+        f"coverage: {coverage_phrase(side.coverage)}",
+        ranks_phrase(side, millis),
+        replay_phrase(side),
+        f"devices: {', '.join(side.devices)}" if side.devices else "",
+    ]
+    items = "".join(f"<li>{text(phrase)}</li>" for phrase in phrases if phrase)
+    return f'<ul class="plain">{items}</ul>'
+
+
+def _label_table(
+    labelled: LabelledTrace, side: SideSummary, millis: Millis, *, rollup: bool
+) -> str:
+    rows = [
+        [
+            word(row.category),
+            figure(f"{row.count:,}", row.count),
+            figure(millis(row.time_ns), row.time_ns),
+            figure(share(row.time_ns, side.kernel_ns), row.time_ns),
+        ]
+        for row in label_categories(labelled, rollup=rollup)
+    ]
+    return sortable("Categories", ["category", "calls", "ms", "share"], rows)
+
+
+def _unlabelled_table(labelled: LabelledTrace, side: SideSummary, millis: Millis, top: int) -> str:
+    rows = [
+        [
+            Cell(f"<code>{text(row.name)}</code>", row.name),
+            figure(f"{row.count:,}", row.count),
+            figure(millis(row.time_ns), row.time_ns),
+            figure(share(row.time_ns, side.kernel_ns), row.time_ns),
+        ]
+        for row in top_unlabelled(labelled, top)
+    ]
+    return sortable("Unlabelled kernels", ["kernel", "calls", "ms", "share"], rows) if rows else ""
