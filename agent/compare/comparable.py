@@ -113,7 +113,9 @@ def _rank_keys(ranks: Iterable[RankTrace]) -> set[str]:
 
 
 def _has_shapes(trace: Trace) -> bool:
-    return any(rank.info.has_shapes for rank in trace.ranks)
+    """Tell whether dtypes were recorded; a run without linked operators misses none."""
+    linked = any(rank.linked_ns for rank in trace.ranks)
+    return not linked or any(rank.info.has_shapes for rank in trace.ranks)
 
 
 def _time_by_dtype(labelled: LabelledTrace) -> int:

@@ -95,7 +95,7 @@ def _summarise_rank(
             world_size=world_size,
             complete=facts.complete,
             skipped_events=facts.skipped,
-            has_shapes=rank.shapes > 0,
+            has_shapes=rank.shapes > 0 or _recorded_shapes(facts.metadata),
             has_stacks=collector.n_frames > 0,
             properties=_properties(facts.metadata, links),
         ),
@@ -115,6 +115,11 @@ def _summarise_rank(
         fingerprint=known_frames(collector) if collector.context else frozenset(),
         findings=odd.describe(rank, table, links, timeline, facts.source),
     )
+
+
+def _recorded_shapes(metadata: Mapping[str, object]) -> bool:
+    """Tell whether the profiler says so itself: a run without operators has no shapes to show."""
+    return metadata.get("record_shapes") in (1, True, "1")
 
 
 def _sign(
