@@ -180,6 +180,8 @@ def _siblings(docket: Docket) -> Iterator[Finding]:
     found = docket.examination
     if found is None or not found.defined or not found.proven & {"DEF", "TAB", "SKEL"}:
         return
+    if any(one.code == "E_STEALS" and one.severity == "error" for one in docket.findings):
+        return
     pattern = Pattern(docket.proposal.kernel)
     proven = {one.name for one in found.defined} | set(docket.proposal.kernels)
     others = [

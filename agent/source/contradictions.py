@@ -31,6 +31,8 @@ _VENDOR_WORDS = {
     "tpu": frozenset({"tpu"}),
     "mps": frozenset({"mps", "metal", "mlx"}),
 }  # fmt: skip
+_SHARED_FOLDERS = frozenset({"cuda", "cpu", "hip", "intel", "metal"})
+"""Words that stand in paths of code every vendor runs (`cuda_graph_runner.py`)."""
 _ATTENTION_WORDS = frozenset(
     {"aiter", "flashinfer", "triton", "fa3", "fa4", "flashattention", "flashmla", "cutlass_mla",
      "trtllm", "wave", "xpu", "torch_native", "intel_amx", "ascend", "flex", "dual_chunk"}
@@ -52,13 +54,13 @@ class Contradictions:
         self._arch = context.arch.lower()
         self._model = context.model.upper()
 
-    def of_path(self, path: str) -> Finding | None:
+    def of_path(self, path: str, repo: str = "") -> Finding | None:
         """Say that a file belongs to another vendor or another attention backend."""
-        words = _path_words(path)
+        words = _path_words(f"{repo}/{path}" if repo else path)
         for vendor, tied in _VENDOR_WORDS.items():
             if vendor in ("cuda", "rocm") and vendor == (self._backend or vendor):
                 continue
-            found = sorted(tied & words)
+            found = sorted((tied & words) - _SHARED_FOLDERS)
             if found:
                 message = f"{path} belongs to {found[0]}"
                 run = f"the run is on {self._backend}" if self._backend else "the kernel is a GPU's"
@@ -216,7 +218,7 @@ def _path_words(path: str) -> frozenset[str]:
     stem = path.removeprefix("python/").rpartition(".")[0].lower()
     parts = re.split(r"[/_.-]", stem)
     pairs = (f"{a}_{b}" for a, b in zip(parts, parts[1:], strict=False))
-    return frozenset((*parts, *pairs)) - {"aiter"}
+    return frozenset((*parts, *pairs))
 
 
 _FLAG_CACHE: dict[str, dict[str, str]] = {}

@@ -187,12 +187,16 @@ def _check_place(case: _Case, item: Item) -> None:
     """Refuse places that another vendor, backend or architecture owns."""
     if item.evidence.kind in ("table", "binary"):
         arch = table_arch(item.evidence.path)
-        if arch and case.context.arch and arch != case.context.arch:
+        backend, _ = run_backend(case.context)
+        if arch and backend == "cuda":
+            item.refuse("E_BACKEND_MISMATCH", f"the table is for {arch}; the run is on {backend}")
+        elif arch and case.context.arch and arch != case.context.arch:
             item.refuse(
                 "E_ARCH_MISMATCH", f"the table is for {arch}; the run is on {case.context.arch}"
             )
         return
-    wrong = case.contradictions.of_path(item.evidence.path) if item.file is not None else None
+    evidence = item.evidence
+    wrong = case.contradictions.of_path(evidence.path, evidence.repo) if item.file else None
     if wrong is not None:
         item.findings.append(wrong)
 
@@ -209,6 +213,18 @@ def _check_definitions(case: _Case) -> None:
     for item in case.items:
         if item.evidence.kind == "binary" and item.binary_symbol:
             case.proven.add("BIN")
+    if case.proven & {"DEF", "SKEL", "TAB"}:
+        case.findings.extend(_unproven(case))
+
+
+def _unproven(case: _Case) -> Iterator[Finding]:
+    """Say which kernels the proposal is for none of its definitions makes."""
+    defining = [item for item in case.defining() if item.definition is not None]
+    left = [name for name in case.names if not any(_accepts(item, name) for item in defining)]
+    if left:
+        listed = ", ".join(repr(kernel_ref(name).qualified[:80]) for name in left[:3])
+        message = f"{len(left)} of the kernels it is for are not defined by its evidence: {listed}"
+        yield Finding("E_UNPROVEN_KERNEL", message)
 
 
 def _check_row(case: _Case, item: Item) -> None:

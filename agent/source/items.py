@@ -125,7 +125,11 @@ def _native_definition(item: Item, names: Sequence[str]) -> None:
     if file is None or definitions is None:
         return
     first, last = item.evidence.lines
-    held = [head for head in native_file(file.text).heads if first <= head.line <= last]
+    held = [
+        head
+        for head in native_file(file.text).heads
+        if first <= head.line <= last and head.begins <= first
+    ]
     if len(held) != 1:
         if held:
             item.refuse("E_NO_MATCHING_NODE", "several kernels are defined on these lines")
@@ -207,6 +211,9 @@ def _read_table(item: Item, names: Sequence[str]) -> None:
     row = rows[0]
     if names and not any(same_symbol(kernel_ref(name), row) for name in names):
         item.refuse("E_NAME_MISMATCH", f"the row names {row.name!r}, not the kernel")
+        return
+    if item.evidence.symbol not in ("", row.symbol, row.name, kernel_ref(row.symbol).base):
+        item.refuse("E_SYMBOL", f"the row names {row.symbol!r}, not {item.evidence.symbol!r}")
         return
     item.row = row
     item.definition = definitions.row_definition(path, row)

@@ -37,6 +37,7 @@ _MAX_HEAD = 6_000
 class GlobalHead:
     """One `__global__` function: `line` is that of its name, `first` that of `__global__`.
 
+    `begins` is the line of its `template`, or of the first specifier.
     `spaces` are the namespaces and classes around it ("" for an anonymous one); `macro` is the
     `#define` that holds it; a head whose name is a macro parameter has `name` "".
     """
@@ -47,6 +48,7 @@ class GlobalHead:
     first: int
     last: int
     offset: int
+    begins: int = 0
     macro: str = ""
     body: bool = True
 
@@ -308,9 +310,20 @@ def _heads(file: NativeFile) -> Iterator[GlobalHead]:
             _line(file.code, match.start()),
             _line(file.code, end),
             name_offset,
+            _line(file.code, _beginning(file.code, match.start())),
             macro.name if macro else "",
             has_body,
         )
+
+
+def _beginning(code: bytes, offset: int) -> int:
+    """Give the offset of the first token of the declaration an offset lies in."""
+    start = max(code.rfind(mark, 0, offset) for mark in (b";", b"}", b"{")) + 1
+    for match in _DIRECTIVE.finditer(code, start, offset):
+        if b"\\" not in match.group():
+            start = match.end()
+    before = code[start:offset]
+    return start + len(before) - len(before.lstrip(b" \t\r\n\\"))
 
 
 def _head(file: NativeFile, start: int) -> tuple[int, str, int, bool] | None:
