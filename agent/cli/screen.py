@@ -10,6 +10,7 @@ from agent.core.text import shown
 from agent.errors import LabelAgentError, RuleFileError, UsageError
 
 MIN_WIDTH, PIPE_WIDTH = 60, 80
+EXPLAINED = "correct the file; docs/findings.md explains every code"
 
 
 def write_result(text: str, output: Path | None = None) -> None:
@@ -53,6 +54,8 @@ def show_error(err: LabelAgentError) -> None:
             talk(f"{where}{finding.code} {finding.message}")
             if finding.hint:
                 talk(f"hint: {finding.hint}")
+        if not any(finding.hint for finding in err.findings):
+            talk(f"hint: {err.hint or EXPLAINED}")
         return
     talk(str(err))
     if err.hint:

@@ -10,6 +10,7 @@ from agent.core.kernels import RankTrace, Trace
 from agent.core.proposals import Finding
 from agent.errors import TraceError, UsageError
 from agent.traces.ranks import merged_profile, missing_numbers, unique_labels
+from agent.traces.views import drop_other_views
 
 _PADDED = re.compile(r"^(?P<axis>[A-Z]+)(?P<number>\d+)$")
 
@@ -29,10 +30,12 @@ def assemble(
     _refuse_merged_with_parts(ranks, unreadable)
     if not ranks:
         raise _nothing_read(unreadable)
-    kept, found = _drop_copies(_in_order(ranks))
+    once, other_views = drop_other_views(_in_order(ranks))
+    kept, found = _drop_copies(once)
     kept = _with_labels(kept)
     found = [
         *findings,
+        *other_views,
         *found,
         *(_unreadable(err) for err in unreadable),
         *_doubled(kept),

@@ -1,0 +1,134 @@
+"""Bad input is one line, a hint and exit 2: no traceback, nothing half-written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.cli import main
+from tests.cli.conftest import Run
+
+GOOD_EVENT = (
+    '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 0, "ts": 1, "dur": 1, "args": {}}'
+)
+FILES = {
+    "an empty file": b"",
+    "a page of HTML": b"<html><body>404</body></html>",
+    "plain text": b"hello world\n",
+    "no events": b'{"traceEvents": []}',
+    "another JSON document": b'{"a": 1}',
+    "a list of numbers": b"[1, 2, 3]",
+    "events without GPU work": b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1}]}',
+    "truncated JSON": b'{"traceEvents": [' + GOOD_EVENT.encode() + b', {"ph": "X", "cat": "ker',
+    "a truncated gzip": gzip.compress(b'{"traceEvents": [' + b" " * 70_000 + b"]}")[:40],
+    "an unescaped quote": b'{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "a"b", "ts": 1, "dur": 1}]}',
+    "binary": bytes(range(256)) * 20,
+}
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+@pytest.mark.parametrize("command", ["label", "diff"])
+def test_an_unusable_file_is_a_clear_error(
+    run: Run, tmp_path: Path, command: str, content: bytes
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(content)
+    result = tmp_path / "result.json"
+    paths = [path] if command == "label" else [path, path]
+    done = run(command, *paths, "--json", "-o", result)
+    _is_clear_error(done.code, done.out, done.err)
+    assert str(path) in done.err
+    assert not result.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["label", "no-such-file.json"],
+        ["label", "no-such-*.json"],
+        ["label", "."],
+        ["label"],
+        ["diff", "only-one"],
+        ["label", "x", "--format", "pdf"],
+        ["label", "x", "--no-such-option"],
+        ["no-such-command"],
+        ["label", "x", "--top", "many"],
+        ["rules", "show", "no-such-rule"],
+        ["rules", "list", "--category", "Nope"],
+        ["rules", "test", "no-such.tsv"],
+        ["rules", "import", "no-such.json"],
+        ["judge", "no-such.jsonl", "--repo", "no-such-folder"],
+        ["verify", "--repo", "no-such-folder"],
+        ["propose", "no-such.json", "--repo", "no-such-folder"],
+        ["propose", "no-such.json", "--model", "nobody:x"],
+        ["label", "x", "--rules", "no-such.toml"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_are_a_clear_error(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    _is_clear_error(done.code, done.out, done.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_rule_file_shows_all_its_faults_with_their_lines(
+    run: Run, trace_file: Path
+) -> None:
+    rules = trace_file.parent / "rules.toml"
+    rules.write_text(
+        'schema = 1\nversion = 1\n\n[[rule]]\nid = "a"\ncategory = "Nope"\nkernel = \'(\'\n'
+        "grade = \"vendor\"\nexamples = ['x']\ncounterexamples = ['y']\ncolour = 'red'\n"
+    )
+    done = run("label", trace_file, "--rules", rules)
+    assert done.code == 2
+    lines = [line for line in done.err.splitlines() if line.startswith(f"{rules}:")]
+    assert len(lines) >= 2
+    assert all(line[len(str(rules)) + 1].isdigit() for line in lines)
+
+
+def test_a_result_that_cannot_be_written_is_a_clear_error(run: Run, trace_file: Path) -> None:
+    done = run("label", trace_file, "-o", trace_file.parent / "no" / "such" / "folder.txt")
+    _is_clear_error(done.code, done.out, done.err)
+
+
+def test_escape_sequences_never_reach_the_terminal(run: Run, tmp_path: Path) -> None:
+    name = "evil\x1b[2Jname\u202ereversed"
+    event = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 0, "ts": 1, "dur": 1}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [event]}))
+    for form in ("text", "md", "csv", "html"):
+        done = run("label", path, "--format", form)
+        assert done.code == 0
+        assert "\x1b" not in done.out + done.err
+        assert "\u202e" not in done.out + done.err
+
+
+def test_help_and_version_are_exit_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert main(["--version"]) == 0
+    assert "label-agent" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "label", "propose", "review", "judge", "diff", "verify", "rules lint"]
+)
+def test_every_command_has_help_with_an_example(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    assert "Example: label-agent" in capsys.readouterr().out
+
+
+def _is_clear_error(code: int, out: str, err: str) -> None:
+    assert code == 2, out + err
+    assert out == ""
+    assert "Traceback" not in err
+    assert "CL009" not in err
+    assert err.count("\n") <= 4
+    assert "hint: " in err
