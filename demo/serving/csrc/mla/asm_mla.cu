@@ -2,11 +2,13 @@
 #include <hip/hip_runtime.h>
 #include <torch/extension.h>
 
-#include "asm_configs.h"
+#include "asm_kernel.h"
+#include "asm_mla_configs.h"
 
 void latent_decode_stage1_asm_fwd(
     torch::Tensor& q, torch::Tensor& kv, torch::Tensor& splits, torch::Tensor& page_table, float scaling) {
-  const AsmConfig& config = find_config("mla/mla_asm.csv", q.dtype(), kv.dtype(), q.size(1));
+  AsmConfigs* configs = &cfg_mla_asm;
+  const AsmConfig& config = find_config(configs, q.dtype(), kv.dtype(), q.size(1));
   AsmKernel kernel(config.knl_name, config.co_name);
   kernel.launch(q, kv, splits, page_table, scaling);
 }
