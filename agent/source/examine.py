@@ -471,7 +471,7 @@ def _close(case: _Case) -> Examination:
     errors = any(finding.severity == "error" for finding in findings)
     return Examination(
         case.origin,
-        tuple(pinned(item, case.bundles) for item in case.items),
+        tuple(pinned(item) for item in case.items),
         frozenset(case.proven),
         tuple(dict.fromkeys(findings)),
         complete=not failed and not missing and not errors and case.origin != "external",

@@ -26,6 +26,7 @@ from agent.source.reach import Reach
 from agent.source.shortlist import shortlist
 from agent.source.sites import sites_named
 from agent.source.snapshot import GROUPS, Snapshot, SourceFile, Store
+from agent.source.verify import EvidenceStatus, verify_evidence
 
 _MAX_TEXT = 400
 _MIN_SEARCH = 2
@@ -132,6 +133,14 @@ class GitSourceIndex:
         if key not in self._fingerprints:
             self._fingerprints[key] = fingerprint(bundle.snapshot, self._trees, frames)
         return self._fingerprints[key]
+
+    def verify(self, evidence: Evidence) -> EvidenceStatus:
+        """Find pinned evidence again in its checkout at the commit that is read."""
+        store = self._stores.get(evidence.repo)
+        if store is None:
+            message = f"no checkout is named {evidence.repo[:60]!r}"
+            return EvidenceStatus("NOT_CHECKED", evidence, message=message)
+        return verify_evidence(evidence, self._open(evidence.repo, store.checkout.info.commit))
 
     def workbench(self) -> Workbench:
         """Give what an examination works with."""

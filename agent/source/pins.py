@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+import textwrap
 from dataclasses import replace
 
 from agent.core.proposals import Evidence, ParseQuality, Pin
 from agent.source.checkout import TreeEntry
-from agent.source.definitions import Definitions
 from agent.source.items import Item
 from agent.source.parse import Grammar, grammar_version
 from agent.source.paths import is_python
 from agent.source.snippets import snippet_digest
 
 
-def pinned(item: Item, _bundles: Sequence[Definitions] = ()) -> Evidence:
+_MAX_QUOTED = 2_000
+_PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffd]*")
+
+
+def pinned(item: Item) -> Evidence:
     """Give the evidence with its pin; as it was when nothing was found at its place."""
     bundle = item.definitions
     if bundle is None or not item.located:
@@ -26,6 +30,7 @@ def pinned(item: Item, _bundles: Sequence[Definitions] = ()) -> Evidence:
     node, qualname, guards, parse = _place(item)
     return replace(
         item.evidence,
+        snippet=item.evidence.snippet or _quoted(item),
         pin=Pin(
             bundle.snapshot.info.commit,
             entry.mode,
@@ -56,6 +61,14 @@ def _place(item: Item) -> tuple[str, str, tuple[str, ...], ParseQuality]:
     if item.binary_symbol:
         return "symbol", item.binary_symbol, (), "lexical"
     return "instantiation", "", (), "lexical"
+
+
+def _quoted(item: Item) -> str:
+    """Quote the cited lines, so that a reader of the rule sees them without a checkout."""
+    if item.file is None:
+        return ""
+    text = textwrap.dedent("\n".join(item.file.lines(*item.evidence.lines))).strip("\n")
+    return text if len(text) <= _MAX_QUOTED and _PLAIN.fullmatch(text) else ""
 
 
 def _digest(item: Item) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from agent.core.proposals import Evidence, Finding
 from agent.source.paths import is_python
@@ -36,8 +38,18 @@ def tokens(text: str, *, python: bool, comments: bool) -> tuple[str, ...]:
 
 def snippet_digest(text: str, *, python: bool) -> str:
     """Give the sha256 of the token-normalised text: comments dropped, whitespace folded."""
-    normalised = " ".join(tokens(text, python=python, comments=False))
-    return hashlib.sha256(normalised.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest_of(tokens(text, python=python, comments=False))
+
+
+def digest_of(held: Iterable[str]) -> str:
+    """Give the sha256 of tokens."""
+    return hashlib.sha256(" ".join(held).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=16_384)
+def line_tokens(text: str, *, python: bool) -> tuple[str, ...]:
+    """Split one line into tokens, comments dropped."""
+    return tokens(text, python=python, comments=False)
 
 
 def snippet_problem(file: SourceFile, evidence: Evidence, last: int = 0) -> Finding | None:
