@@ -106,7 +106,9 @@ def _typed_stem(canonical: str, depth: int = 0) -> str:
 def _split(canonical: str) -> tuple[str, str]:
     """Split into the qualified name and the text of its first template argument list."""
     text = _OPERATOR.sub("operator", canonical.replace(_ANONYMOUS, _ANONYMOUS_MARK))
-    words, word, depth = [], [], 0
+    words: list[str] = []
+    word: list[str] = []
+    depth = 0
     opened = closed = 0
     for at, char in enumerate(text):
         if char == "<" or (char == "(" and depth):
