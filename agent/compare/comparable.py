@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from agent.compare.figures import Millis, fraction_of, percent
 from agent.compare.work import Work
-from agent.core.kernels import RankTrace, Trace
+from agent.core.kernels import RankTrace, Signature, Trace
 from agent.core.proposals import Finding
 from agent.core.rules import LabelledTrace
 from agent.core.text import shown
@@ -73,14 +74,59 @@ def _shapes(base: LabelledTrace, new: LabelledTrace) -> Iterator[Finding]:
     has_base, has_new = _has_shapes(base.trace), _has_shapes(new.trace)
     if has_base == has_new:
         return
-    side, other = (base, "new") if has_base else (new, "base")
-    by_dtype = _time_by_dtype(side)
-    share = 100 * by_dtype / (side.trace.kernel_ns or 1)
+    shaped, bare, name = (base, new, "new") if has_base else (new, base, "base")
+    if not _linked(bare.trace) and not _unresolved_ns(bare, _decided_by_dtypes(shaped)):
+        return
+    decided = _decided_by_dtypes(shaped)
+    by_dtype = sum(stats.time_ns for one, stats in shaped.stats.items() if one in decided)
+    share = percent(fraction_of(by_dtype, shaped.trace.kernel_ns), signed=False)
     yield _reason(
         "DF104",
-        f"side {other} was recorded without shapes, so rules on dtypes cannot apply there;"
-        f" they decide {share:.2f} % of the other side's time",
+        f"side {name} was recorded without shapes, so rules on dtypes cannot apply there;"
+        f" they decide {share} of the other side's time",
         "record both sides with record_shapes=True",
+    )
+
+
+def unresolved_findings(base: LabelledTrace, new: LabelledTrace) -> tuple[Finding, ...]:
+    """Say where a kernel that dtypes decide elsewhere ran without a known op.
+
+    Under graph replay, or without shapes, the direction of such a copy is unresolved.
+    """
+    decided = _decided_by_dtypes(base) | _decided_by_dtypes(new)
+    found = []
+    for role, side in (("base", base), ("new", new)):
+        hidden = _unresolved_ns(side, decided)
+        if hidden:
+            millis = Millis.fitting(side.trace.kernel_ns)
+            found.append(
+                Finding(
+                    "DF132",
+                    f"{millis(hidden)} ms of side {role} is in kernels that rules on dtypes decide"
+                    " elsewhere but that have no known op here: what they convert is unresolved",
+                    severity="warning",
+                    hint="capture once with graphs off and record_shapes=True",
+                )
+            )
+    return tuple(found)
+
+
+def _decided_by_dtypes(labelled: LabelledTrace) -> set[Signature]:
+    rules = labelled.ruleset.by_id
+    decided = set()
+    for signature in labelled.stats:
+        rule_id = labelled.labels[signature].rule_id
+        if rule_id is not None and rules[rule_id].input_dtypes:
+            decided.add(signature)
+    return decided
+
+
+def _unresolved_ns(labelled: LabelledTrace, decided: set[Signature]) -> int:
+    names = {signature.name for signature in decided}
+    return sum(
+        stats.time_ns
+        for signature, stats in labelled.stats.items()
+        if signature.name in names and not signature.input_dtypes
     )
 
 
@@ -113,19 +159,12 @@ def _rank_keys(ranks: Iterable[RankTrace]) -> set[str]:
 
 
 def _has_shapes(trace: Trace) -> bool:
-    """Tell whether dtypes were recorded; a run without linked operators misses none."""
-    linked = any(rank.linked_ns for rank in trace.ranks)
-    return not linked or any(rank.info.has_shapes for rank in trace.ranks)
+    return any(rank.info.has_shapes for rank in trace.ranks)
 
 
-def _time_by_dtype(labelled: LabelledTrace) -> int:
-    rules = labelled.ruleset.by_id
-    total = 0
-    for signature, stats in labelled.stats.items():
-        rule_id = labelled.labels[signature].rule_id
-        if rule_id is not None and rules[rule_id].input_dtypes:
-            total += stats.time_ns
-    return total
+def _linked(trace: Trace) -> bool:
+    """Tell whether any kernel has its op; a window without one misses no dtypes."""
+    return any(rank.linked_ns for rank in trace.ranks)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.compare.aliases import Alias, match_aliases
 from agent.compare.capture import capture_findings, examine_captures
-from agent.compare.comparable import comparability_findings
+from agent.compare.comparable import comparability_findings, unresolved_findings
 from agent.compare.impact import Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
 from agent.compare.noise import Noise, measure_noise
@@ -174,6 +174,7 @@ def _compare(
             *capture_findings("new", captures[1]),
             *work_findings(work),
             *hidden_findings(rows, totals),
+            *unresolved_findings(base, new),
         ),
         rollup=rollup,
     )

@@ -70,7 +70,8 @@ def kernels(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     for pair in diff.replacements[:top]:
         text = f"suggestion: in {pair.old.category} one kernel may have taken the other's place"
         before, after = _per_call(pair.old.base), _per_call(pair.new.new)
-        figures = f"per call {before} -> {after}"
+        change = pair.impact(diff.base.kernel_ns)
+        figures = f"per call {before} -> {after}, {effect(change.effect)} of the total"
         lines += wrapped(f"{text}; {figures}", width, first="  ", rest="    ")
         lines += name_lines(pair.old.name, width, limit=2)
         lines += ["    ->", *name_lines(pair.new.name, width, limit=2)]

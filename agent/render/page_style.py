@@ -50,6 +50,7 @@ td.wrap {{ white-space: normal; overflow-wrap: anywhere; min-width: 140px; }}
 table.plain tr + tr > * {{ border-top: 1px solid var(--line); }}
 tr.detail > td {{ background: var(--panel); white-space: normal; padding: 12px 14px; }}
 tr.detail > td > * {{ position: sticky; left: 14px; max-width: min(1090px, 100vw - 60px); }}
+tr.detail tr.detail > td > * {{ max-width: min(1060px, 100vw - 96px); }}
 td.name code {{ word-break: break-all; }}
 tr.detail .scroll {{ background: var(--ground); }}
 tr.detail[hidden] {{ display: none; }}

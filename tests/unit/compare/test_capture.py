@@ -1,0 +1,82 @@
+"""Lost replays, corrupt durations, and what may then not be claimed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.compare.capture import examine_capture
+from agent.compare.table import compare_traces
+from agent.core.kernels import ClippedTotal
+from tests.unit.compare.runs import graph_rank, rank, run
+
+FULL = ("A/a", "B/b", "C/c", "C/c")
+HEAD, PIECE, TAIL = ("E/embed", "A/a"), ("A/a", "B/b", "C/c", "A/a"), ("A/a", "B/b", "C/c")
+
+
+@pytest.mark.parametrize(
+    "launches",
+    [
+        pytest.param((FULL, FULL, FULL), id="even"),
+        pytest.param((HEAD, PIECE, PIECE, PIECE, TAIL), id="pieces of one step, told by the head"),
+        pytest.param((FULL, ("A/other", "B/b"), FULL), id="two batch sizes with other kernels"),
+    ],
+)
+def test_launches_of_several_graphs_are_no_gap(launches):
+    assert not examine_capture(run(graph_rank(*launches)).trace).gaps
+
+
+@pytest.mark.parametrize(
+    "launches",
+    [
+        pytest.param((FULL, FULL[:2], ()), id="a launch without kernels"),
+        pytest.param((FULL, FULL, ()), id="only an empty launch"),
+        pytest.param((FULL, FULL[:3], FULL), id="a launch that lost its last kernel"),
+        pytest.param((FULL, ("A/a", "C/c"), FULL), id="a launch with holes"),
+        pytest.param((HEAD, PIECE, PIECE, ()), id="several graphs, one launch empty"),
+    ],
+)
+def test_a_launch_that_lost_kernels_is_a_gap(launches):
+    assert examine_capture(run(graph_rank(*launches)).trace).gaps
+
+
+def test_without_a_timeline_uneven_launches_are_a_gap():
+    assert examine_capture(run(graph_rank(FULL, FULL[:2], table=False)).trace).gaps
+
+
+def test_the_same_uneven_launches_on_both_sides_explain_each_other():
+    one = run(graph_rank(FULL, FULL[:2]))
+    assert compare_traces(one, one).conclusive
+
+
+def test_no_saving_is_claimed_from_an_incomplete_side_and_the_sum_still_holds():
+    diff = compare_traces(run(graph_rank(FULL, FULL, FULL)), run(graph_rank(FULL, FULL[:2], ())))
+    assert diff.delta_ns == -6_000
+    assert not diff.conclusive
+    assert (diff.ledger.savings, diff.ledger.costs, diff.ledger.introduced) == ((), (), ())
+    assert diff.ledger.net_ns == diff.delta_ns
+    said = next(finding.message for finding in diff.findings if finding.code == "DF110")
+    assert said.startswith("incomplete capture on side new")
+    assert "4, 2, 0" in said
+    assert "not trustworthy" in said
+
+
+def test_no_cost_is_claimed_against_an_incomplete_base():
+    diff = compare_traces(run(graph_rank(FULL, FULL[:2], ())), run(graph_rank(FULL, FULL, FULL)))
+    assert not diff.ledger.costs
+    assert diff.ledger.unclaimed
+
+
+def test_corrupt_durations_carry_both_totals():
+    corrupt = rank({"A/a": (6, 1_600_190_000)}, clipped=ClippedTotal(1, 1_599_850_000))
+    diff = compare_traces(run({"A/a": (6, 340_000)}), run(corrupt))
+    assert diff.new.capture.clipped_ns == 340_000
+    assert diff.new.capture.corrupt
+    said = next(finding.message for finding in diff.findings if finding.code == "DF112")
+    assert "1600190000 ns as recorded, 340000 ns clipped" in said
+    assert "unreliable" in said
+
+
+def test_an_overrun_of_little_weight_leaves_the_headline():
+    slight = rank({"A/a": (6, 1_000_000)}, clipped=ClippedTotal(1, 900))
+    diff = compare_traces(run({"A/a": (6, 1_000_000)}), run(slight))
+    assert "unreliable" not in next(f.message for f in diff.findings if f.code == "DF112")

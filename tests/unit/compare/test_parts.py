@@ -1,0 +1,135 @@
+"""Ledger, impact, targets, aliases and successions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from agent.compare.table import compare_traces
+from agent.core.rules import RuleSet
+from tests.builders import evidence, signature
+from tests.unit.compare.runs import rules_for, run
+
+NAMED = "void at::native::(anonymous namespace)::indexSelect<long>(int)"
+
+
+def categories(entries) -> list[str]:
+    return [str(entry.category) for entry in entries]
+
+
+def test_the_ledger_keeps_introduced_costs_apart_from_others():
+    base = {"A/a": (1, 100), "B/b": (1, 100), "C/c": (1, 100)}
+    new = {"A/a": (1, 150), "B/b": (1, 70), "D/d": (1, 40)}
+    ledger = compare_traces(run(base), run(new)).ledger
+    assert categories(ledger.introduced) == ["D"]
+    assert categories(ledger.costs) == ["A"]
+    assert categories(ledger.savings) == ["C", "B"]
+    assert ledger.net_ns == 40 + 50 - 100 - 30
+
+
+def test_a_faster_kernel_with_a_tiny_share_has_a_tiny_effect():
+    """34 % faster at 0.02 % of the time changes the total by 0.007 %."""
+    base = {"MLA/k": (10, 2_000), "GEMM/g": (10, 9_998_000)}
+    diff = compare_traces(run(base), run({**base, "MLA/k": (10, 1_320)}))
+    impact = next(one for one in diff.impacts if one.category == "MLA")
+    assert impact.share == Fraction(2, 10_000)
+    assert impact.per_call == Fraction(-34, 100)
+    assert impact.effect == Fraction(-68, 1_000_000)
+
+
+def test_a_difference_from_calls_alone_has_no_effect_per_call():
+    base, new = {"A/a": (10, 1_000), "B/b": (4, 4)}, {"A/a": (20, 2_000), "B/b": (4, 4)}
+    impact = next(one for one in compare_traces(run(base), run(new)).impacts if one.category == "A")
+    assert (impact.per_call, impact.effect, impact.calls_ns) == (0, 0, 1_000)
+
+
+def test_a_category_only_on_one_side_has_its_whole_share_as_effect():
+    diff = compare_traces(
+        run({"A/a": (1, 100), "B/b": (1, 300)}), run({"A/a": (1, 100), "C/c": (1, 60)})
+    )
+    effects = {str(one.category): one.effect for one in diff.impacts}
+    assert effects == {"A": 0, "B": Fraction(-3, 4), "C": Fraction(60, 400)}
+
+
+def test_a_target_is_bounded_by_its_time_and_cites_the_rules_evidence():
+    rules = rules_for({"A", "Cast"})
+    pinned = evidence(path="python/x.py", lines=(7, 8))
+    cited = tuple(
+        replace(one, evidence=(pinned,)) if one.category == "Cast" else one for one in rules.rules
+    )
+    rules = replace(rules, rules=cited)
+    diff = compare_traces(
+        run({"A/a": (1, 9)}, rules=rules), run({"A/a": (1, 9), "Cast/c": (3, 33)}, rules=rules)
+    )
+    [target] = diff.targets
+    assert (target.category, target.bound_ns, target.count) == ("Cast", 33, 3)
+    assert target.rules[0].evidence == (pinned,)
+    assert target.rules[0].time_ns == 33
+
+
+def test_a_target_without_evidence_says_so():
+    [target] = compare_traces(run({"A/a": (1, 9)}), run({"A/a": (1, 9), "B/b": (1, 1)})).targets
+    assert not target.pinned
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        pytest.param("{lambda()#3}::f", "{lambda()#4}::f", id="a renumbered lambda"),
+        pytest.param("{lambda(int)#1}", "[lambda(int) (instance 1)]", id="nsys's spelling"),
+        pytest.param("f<int, long>(int)", "f<int,long>(int)", id="white space"),
+        pytest.param("(anonymous namespace)::f", "<unnamed>::f", id="unnamed"),
+        pytest.param("(anonymous namespace)::f", "(unnamed)::f", id="unnamed in parentheses"),
+        pytest.param("_ZN5aiter3fooEi", "aiter::foo(int)", id="mangled on one side"),
+        pytest.param("k.kd", "k", id="the suffix of a code object"),
+    ],
+)
+def test_one_kernel_in_two_spellings_is_one_row(base, new):
+    rules = rules_for({"A"})
+    diff = compare_traces(labelled_a(rules, base), labelled_a(rules, new))
+    assert [(alias.base_names, alias.new_names) for alias in diff.aliases] == [((base,), (new,))]
+    assert [kernel.status for row in diff.categories for kernel in row.kernels] == ["both"]
+    assert diff.categories[0].delta_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        pytest.param(["{lambda(x)#1}"], ["{lambda(x)#3}"], id="an ordinal that carries the dtype"),
+        pytest.param(
+            ["{lambda()#3}", "{lambda()#5}"], ["{lambda()#4}"], id="two candidates for one name"
+        ),
+        pytest.param(["f<int>"], ["f<long>"], id="another type"),
+    ],
+)
+def test_names_that_may_be_two_kernels_stay_apart(base, new):
+    rules = rules_for({"A"})
+    diff = compare_traces(labelled_a(rules, *base), labelled_a(rules, *new))
+    assert not diff.aliases
+
+
+def labelled_a(rules: RuleSet, *names: str):
+    from agent.core.rules import CategoryId, Label, LabelledTrace, RuleId
+    from tests.builders import stats, trace
+
+    one = trace({signature(name): stats(1, 10) for name in names})
+    label = Label(CategoryId("A"), RuleId("rule.A"), "vendor")
+    return LabelledTrace(one, rules, dict.fromkeys(one.stats, label))
+
+
+def test_a_succession_is_suggested_within_category_and_op_only():
+    old, new = signature("MLA/old", op="aten::mla"), signature("MLA/new", op="aten::mla")
+    other = signature("MLA/other", op="aten::else")
+    base = {"GEMM/g": (10, 100), old: (10, 50)}
+    diff = compare_traces(run(base), run({"GEMM/g": (10, 100), new: (10, 30), other: (10, 30)}))
+    assert [(pair.old.name, pair.new.name) for pair in diff.replacements] == [
+        ("MLA/old", "MLA/new")
+    ]
+    assert diff.replacements[0].impact(150).effect == Fraction(-2, 5) * Fraction(50, 150)
+
+
+def test_unlabelled_kernels_are_never_paired():
+    diff = compare_traces(run({"Unlabelled/a": (1, 1)}), run({"Unlabelled/b": (1, 1)}))
+    assert not diff.replacements
