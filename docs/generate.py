@@ -66,7 +66,8 @@ def filled(text: str) -> str:
 
     def block(match: re.Match[str]) -> str:
         command = match["command"]
-        return f"<!-- run: {command} -->\n```console\n$ {command}\n{output_of(command)}\n```\n<!-- end -->"
+        console = f"```console\n$ {command}\n{output_of(command)}\n```"
+        return f"<!-- run: {command} -->\n{console}\n<!-- end -->"
 
     return RUN.sub(block, text)
 

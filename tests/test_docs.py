@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = re.compile(r"""["'](CL\d{3}|TR\d{3}|RS\d{3}|SC\d{3}|VF\d{3}|PR\d{3}|ML\d{3}|RV\d{3}|JR\d{3}|DF\d{3}|E_[A-Z_]+)["']""")
-ENTRY = re.compile(r"^### ((?:[A-Z]{2}\d{3}|E_[A-Z_]+))\b", re.M)
+PREFIXES = "CL|TR|RS|SC|VF|PR|ML|RV|JR|DF"
+CODE = re.compile(rf"""["']((?:{PREFIXES})\d{{3}}|E_[A-Z_]+)["']""")
+ENTRY = re.compile(r"^### ((?:[A-Z]{2}\d{3}|E_[A-Z_]+))\b", re.MULTILINE)
 
 
 def _codes_in_source() -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import agent
 
 SLOW = ("openai", "anthropic", "git", "tree_sitter", "rich", "numpy")
@@ -29,12 +31,8 @@ def test_the_contract_of_the_design_is_public() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    try:
-        agent.no_such_name  # noqa: B018
-    except AttributeError as err:
-        assert "no_such_name" in str(err)
-    else:
-        raise AssertionError
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = agent.no_such_name
 
 
 def test_importing_the_package_loads_no_slow_library() -> None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from agent.cli.diff_options import (
+    Base,
+    BaseRepeatOption,
+    ByOption,
+    FailOnOption,
+    FormatOption,
+    IncompleteOption,
+    New,
+    NewRepeatOption,
+    SortBy,
+    SortOption,
+    SvgOption,
+)
 from agent.cli.options import (
     DiffFormat,
     Engine,
@@ -28,66 +37,23 @@ if TYPE_CHECKING:
     from agent.compare.table import TraceDiff
 
 
-class SortBy(StrEnum):
-    """How rows are ordered."""
-
-    time = "time"
-    delta = "delta"
-    calls = "calls"
-    name = "name"
-
-
-class By(StrEnum):
-    """Which parts of the runs are compared as well."""
-
-    stage = "stage"
-    rank = "rank"
-    stream = "stream"
-
-
 def diff(
-    base: Annotated[
-        str, typer.Argument(metavar="BASE", help="The run before: file, folder or glob.")
-    ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The run after the change.")],
+    base: Base,
+    new: New,
     rules: RulesOption = None,
     json: JsonOption = False,
-    format: Annotated[  # noqa: A002 - the option's name
-        DiffFormat, typer.Option("--format", help="How to write the result.")
-    ] = DiffFormat.text,
+    format: FormatOption = DiffFormat.text,  # noqa: A002 - the option's name
     output: OutputOption = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option("--svg", metavar="FILE", help="Write the waterfall, too.", show_default=False),
-    ] = None,
+    svg: SvgOption = None,
     rollup: RollupOption = False,
     top: TopOption = 10,
-    sort: Annotated[SortBy, typer.Option("--sort", help="Order of the rows.")] = SortBy.time,
-    by: Annotated[
-        By | None,
-        typer.Option("--by", help="Also compare these parts one by one.", show_default=False),
-    ] = None,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-on",
-            metavar="EXPR",
-            help="Exit 1 when it holds: 'total>1%', 'GEMM>2ms', 'new-category', 'unlabelled>5%'.",
-            show_default=False,
-        ),
-    ] = None,
-    base_repeat: Annotated[
-        list[str] | None,
-        typer.Option("--base-repeat", metavar="RUN", help="Another run of BASE, for the noise."),
-    ] = None,
-    new_repeat: Annotated[
-        list[str] | None,
-        typer.Option("--new-repeat", metavar="RUN", help="Another run of NEW, for the noise."),
-    ] = None,
+    sort: SortOption = SortBy.time,
+    by: ByOption = None,
+    fail_on: FailOnOption = None,
+    base_repeat: BaseRepeatOption = None,
+    new_repeat: NewRepeatOption = None,
     salvage: SalvageOption = False,
-    allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Compare although a side was salvaged.")
-    ] = False,
+    allow_incomplete: IncompleteOption = False,
     engine: EngineOption = Engine.local,
     scheduler: SchedulerOption = "",
 ) -> int:

@@ -10,7 +10,7 @@ from agent.core.text import shown
 from agent.errors import LabelAgentError, RuleFileError, UsageError
 
 MIN_WIDTH, PIPE_WIDTH = 60, 80
-EXPLAINED = "correct the file; docs/findings.md explains every code"
+EXPLAINED = "docs/findings.md explains every code and what to do"
 
 
 def write_result(text: str, output: Path | None = None) -> None:
@@ -58,8 +58,7 @@ def show_error(err: LabelAgentError) -> None:
             talk(f"hint: {err.hint or EXPLAINED}")
         return
     talk(str(err))
-    if err.hint:
-        talk(f"hint: {err.hint}")
+    talk(f"hint: {err.hint or EXPLAINED}")
 
 
 def show_traceback() -> None:
