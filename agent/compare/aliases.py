@@ -81,4 +81,10 @@ def _is_safe_spelling(group: list[KernelRow]) -> bool:
 
 
 def _is_one_to_one(group: list[KernelRow]) -> bool:
-    return sorted(row.status for row in group) == ["gone", "new"]
+    """Each side has one spelling of it, and neither side's is known to the other."""
+    spellings = [
+        {spelling(row.name) for row in group if row.status == status} for status in ("gone", "new")
+    ]
+    return {row.status for row in group} == {"gone", "new"} and all(
+        len(names) == 1 for names in spellings
+    )

@@ -1,0 +1,117 @@
+"""What holds for any two labelled runs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.compare.consensus import Calls, common_ratio
+from agent.compare.table import TraceDiff, compare_traces
+from agent.core.rules import UNLABELLED
+from agent.render.documents import diff_document, to_json
+from tests.unit.compare.runs import run
+
+CATEGORIES = ("GEMM", "MLA", "CastFromFP8", "Elementwise", UNLABELLED)
+NAMES = st.builds(
+    "{}/{}".format,
+    st.sampled_from(CATEGORIES),
+    st.sampled_from(("a", "b", "{lambda()#3}", "f<int>")),
+)
+KERNELS = st.dictionaries(NAMES, st.tuples(st.integers(1, 500), st.integers(0, 10**12)), max_size=8)
+RUNS = st.lists(KERNELS, min_size=1, max_size=4).map(lambda ranks: run(*ranks))
+
+
+@given(RUNS, RUNS)
+@settings(max_examples=150, deadline=None)
+def test_rows_and_ledger_add_up_to_the_events_to_the_nanosecond(base, new):
+    diff = compare_traces(base, new)
+    assert diff.residual_ns == 0
+    assert sum(row.base.time_ns for row in diff.categories) == base.trace.kernel_ns
+    assert sum(row.new.time_ns for row in diff.categories) == new.trace.kernel_ns
+    assert sum(row.new.count for row in diff.categories) == new.trace.count
+    assert diff.ledger.net_ns == new.trace.kernel_ns - base.trace.kernel_ns
+    for row in diff.categories:
+        assert sum(kernel.delta_ns for kernel in row.kernels) == row.delta_ns
+
+
+@given(RUNS)
+@settings(max_examples=60, deadline=None)
+def test_a_run_does_not_differ_from_itself(one):
+    diff = compare_traces(one, one)
+    assert diff.empty
+    assert diff.work.ratio in {1, None}
+    assert (*diff.ledger.entries, *diff.targets, *diff.replacements, *diff.aliases) == ()
+
+
+@given(RUNS, RUNS)
+@settings(max_examples=150, deadline=None)
+def test_swapping_the_sides_mirrors_the_difference(base, new):
+    forward, backward = compare_traces(base, new), compare_traces(new, base)
+    assert backward.delta_ns == -forward.delta_ns
+    assert rows_of(backward) == mirrored(rows_of(forward))
+    assert [alias.base_names for alias in backward.aliases] == [
+        alias.new_names for alias in forward.aliases
+    ]
+    assert {(pair.new.name, pair.old.name) for pair in backward.replacements} == {
+        (pair.old.name, pair.new.name) for pair in forward.replacements
+    }
+    assert [spread.chance for spread in backward.noise.spreads] == [
+        spread.chance for spread in forward.noise.spreads
+    ]
+    assert (backward.work.ratio is None) == (forward.work.ratio is None)
+    if forward.work.ratio is not None and backward.work.ratio is not None:
+        assert backward.work.ratio * forward.work.ratio == 1
+    assert backward.comparable == forward.comparable
+
+
+@given(RUNS, RUNS, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_the_order_of_ranks_changes_no_byte_of_the_report(base, new, random):
+    before = to_json(diff_document(compare_traces(base, new)))
+    for side in (base, new):
+        ranks = list(side.trace.ranks)
+        random.shuffle(ranks)
+        object.__setattr__(side.trace, "ranks", tuple(ranks))
+    shuffled = diff_document(compare_traces(base, new))
+    for side in ("base", "new"):
+        shuffled[side]["ranks"].sort(key=lambda rank: rank["label"])
+    assert to_json(shuffled) == before
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=1, max_size=8),
+    st.integers(1, 9),
+    st.integers(1, 9),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_ratio_that_all_rows_share_is_found_exactly(pairs, base_passes, new_passes):
+    rows = [
+        Calls(str(index), base_passes * per_pass, new_passes * per_pass, weight)
+        for index, (per_pass, weight) in enumerate(pairs)
+    ]
+    found = common_ratio(rows)
+    assert found is not None
+    assert found.ratio == Fraction(new_passes, base_passes)
+    assert len(found.agreeing) == len(rows)
+
+
+Rows = dict[tuple[str, frozenset[str]], tuple[int, int, int, int]]
+
+
+def rows_of(diff: TraceDiff) -> Rows:
+    return {
+        (kernel.category, frozenset({*kernel.base_names, *kernel.new_names})): (
+            kernel.base.count,
+            kernel.base.time_ns,
+            kernel.new.count,
+            kernel.new.time_ns,
+        )
+        for row in diff.categories
+        for kernel in row.kernels
+    }
+
+
+def mirrored(rows: Rows) -> Rows:
+    return {key: (values[2], values[3], values[0], values[1]) for key, values in rows.items()}
