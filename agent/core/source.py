@@ -97,6 +97,17 @@ class Candidate:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class EnclosingFunction:
+    """The function around an emission; `first_lines` are those of its decorators and `def`."""
+
+    repo: str
+    commit: str
+    path: str
+    qualname: str
+    first_lines: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Examination:
     """What the checkout says of one proposal's evidence, for the gate.
@@ -115,8 +126,8 @@ class Examination:
     """What a trace must still show: `OP` dtypes or absence from the baseline, or `OP` or `STK`."""
     defined: tuple[Definition, ...] = ()
     """What the definition, table and template items define."""
-    functions: tuple[tuple[str, str], ...] = ()
-    """(path, qualified name) of the function around each emission, to compare with stacks."""
+    functions: tuple[EnclosingFunction, ...] = ()
+    """The function around each emission, to compare with stacks."""
     lookalikes: tuple[CallSite, ...] = ()
     """Every other place that could be taken for a cast's emission."""
     end_state: EndState = ""

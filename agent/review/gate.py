@@ -25,6 +25,7 @@ from agent.review.gatenames import (
 )
 from agent.review.gatetrace import (
     Confirmation,
+    Runs,
     confirm,
     dtype_findings,
     matched_traces,
@@ -215,9 +216,8 @@ def _traced(docket: Docket) -> Iterator[Finding]:
     if found is None:
         return
     open_signatures: tuple[Signature, ...] = (docket.taken or Taken()).open
-    docket.confirmation = confirm(
-        docket.proposal, found, docket.trace, docket.baseline, open_signatures
-    )
+    runs = Runs(docket.trace, docket.baseline)
+    docket.confirmation = confirm(docket.proposal, found, runs, open_signatures, docket.source)
     yield from docket.confirmation.findings
     if found.complete:
         yield from needs_findings(docket.proposal, found, docket.confirmation)

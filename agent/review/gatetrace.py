@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import re2
@@ -26,11 +26,21 @@ class Confirmation:
 
     shown: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
+    same_commit: bool = True
+    """False when the stacks say that the trace was made from another commit."""
 
     @property
     def confirmed(self) -> bool:
         """Tell whether the launching op or the stack agrees: level L4."""
-        return bool(self.shown & {"OP", "STK"})
+        return self.same_commit and bool(self.shown & {"OP", "STK"})
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The run a proposal is for, and the one before the change."""
+
+    trace: Trace | None
+    baseline: Trace | None
 
 
 @dataclass
@@ -76,18 +86,26 @@ def _found(pattern: str, text: str) -> bool:
 def confirm(
     proposal: Proposal,
     found: Examination,
-    trace: Trace | None,
-    baseline: Trace | None,
+    runs: Runs,
     signatures: Sequence[Signature],
+    source: SourceIndex,
 ) -> Confirmation:
     """Ask the trace about the signatures a proposal takes."""
-    seen = _Seen()
-    if trace is not None and signatures:
-        _ask_ops(proposal, signatures, seen)
-        _ask_stacks(found, trace, signatures, seen)
-        if baseline is not None and not _in_baseline(proposal, baseline):
-            seen.shown.add("ABSENT")
-    return Confirmation(frozenset(seen.shown), tuple(seen.findings))
+    seen, trace = _Seen(), runs.trace
+    if trace is None or not signatures:
+        return Confirmation()
+    frames = trace_frames(trace)
+    fits = {
+        (one.repo, one.commit): fitting(*source.fingerprint(one.repo, one.commit, frames))
+        for one in found.functions
+        if frames
+    }
+    _ask_ops(proposal, signatures, seen)
+    _ask_stacks(found, trace, signatures, seen, fits)
+    if runs.baseline is not None and not _in_baseline(proposal, runs.baseline):
+        seen.shown.add("ABSENT")
+    same_commit = not fits or any(fits.values())
+    return Confirmation(frozenset(seen.shown), tuple(seen.findings), same_commit=same_commit)
 
 
 def needs_findings(
@@ -100,9 +118,9 @@ def needs_findings(
         message = "the name does not tell that the source was FP8"
         hint = "state op and input_dtypes, or give a baseline run without the kernel"
         yield Finding("E_NOT_DECIDABLE", message, hint=hint)
-    elif "OP" in found.needs and not (stated or "OP" in shown):
+    elif "OP" in found.needs and not shown & {"OP", "STK"}:
         message = "neither the source nor the name tells the direction of the conversion"
-        yield Finding("E_NOT_DECIDABLE", message, hint="state op and input_dtypes")
+        yield Finding("E_NOT_DECIDABLE", message, hint="a trace with the op's dtypes tells")
     if "OP_OR_STK" in found.needs and not shown & {"OP", "STK"}:
         message = "a shared ATen kernel needs the launching op or the stack of a trace"
         yield Finding("E_NOT_DECIDABLE", message, hint="else only the Elementwise family fits")
@@ -128,13 +146,18 @@ def matched_traces(
     return tuple(out)
 
 
-def described(fitting: int, asked: int) -> str:
+def described(matching: int, asked: int) -> str:
     """Write a fingerprint: `exact`, `fingerprint n/m`, `mismatch`, or "" when nothing was asked."""
     if not asked:
         return ""
-    if fitting == asked:
+    if matching == asked:
         return "exact"
-    return f"fingerprint {fitting}/{asked}" if fitting >= _FITS * asked else "mismatch"
+    return f"fingerprint {matching}/{asked}" if fitting(matching, asked) else "mismatch"
+
+
+def fitting(matching: int, asked: int) -> bool:
+    """Tell whether a trace was made from a commit, by its functions' first lines."""
+    return bool(asked) and matching >= _FITS * asked
 
 
 def trace_frames(trace: Trace | None) -> frozenset[tuple[str, int, str]]:
@@ -157,36 +180,50 @@ def _ask_ops(proposal: Proposal, signatures: Sequence[Signature], seen: _Seen) -
 
 
 def _ask_stacks(
-    found: Examination, trace: Trace, signatures: Sequence[Signature], seen: _Seen
+    found: Examination,
+    trace: Trace,
+    signatures: Sequence[Signature],
+    seen: _Seen,
+    fits: Mapping[tuple[str, str], bool],
 ) -> None:
-    """Compare the functions on the stacks of the launches with those around the emissions."""
+    """Compare the functions on the stacks of the launches with those around the emissions.
+
+    Where the trace was made from the pinned commit a frame must also begin on the function's first
+    line. Launches of which none runs inside the function refute the emission.
+    """
     wanted = set(signatures)
-    launches, inside = 0, 0
+    launches = inside = 0
     for rank in trace.ranks:
         for signature, context in rank.context.items():
-            if signature not in wanted or not context.frames:
-                continue
-            launches += rank.stats[signature].count
-            inside += min(_launches_in(context.frames, found), rank.stats[signature].count)
+            if signature in wanted and context.frames:
+                count = rank.stats[signature].count
+                launches += count
+                inside += min(_launches_in(context.frames, found, fits), count)
     if not launches or not found.functions:
         return
+    same = any(fits.get((one.repo, one.commit), False) for one in found.functions)
+    names = ", ".join(sorted({one.qualname for one in found.functions}))
     if inside:
-        seen.shown.add("STK")
-        message = f"{inside} of {launches} launches with a stack run inside the cited function"
+        if same:
+            seen.shown.add("STK")
+        message = f"{inside} of {launches} launches with a stack run inside {names}"
         seen.findings.append(Finding("E_STACK", message, "note"))
     else:
-        names = ", ".join(sorted({name for _, name in found.functions}))
         message = f"none of {launches} launches with a stack runs inside {names}"
-        seen.findings.append(Finding("E_STACK", message, "warning"))
+        seen.findings.append(Finding("E_STACK", message))
 
 
-def _launches_in(frames: Sequence[FrameUse], found: Examination) -> int:
+def _launches_in(
+    frames: Sequence[FrameUse], found: Examination, fits: Mapping[tuple[str, str], bool]
+) -> int:
     return max(
         (
             frame.launches
             for frame in frames
-            for path, qualname in found.functions
-            if frame.function == qualname.rpartition(".")[2] and _same_path(frame.path, path)
+            for one in found.functions
+            if frame.function == one.qualname.rpartition(".")[2]
+            and _same_path(frame.path, one.path)
+            and (frame.first_line in one.first_lines or not fits.get((one.repo, one.commit), False))
         ),
         default=0,
     )

@@ -42,6 +42,10 @@ _MI = {"300": "gfx942", "308": "gfx942", "325": "gfx942", "350": "gfx950", "355"
 _FLAG = re.compile(r"(?<![.\w])_?[a-zA-Z]\w*")
 _CHECK_ALIKE = re.compile(r"cuda_alike|cuda_or_hip|hip_or_cuda", re.IGNORECASE)
 _MLA_FLAGS = re.compile(r"(?:^|[._])(?:use_mla|is_mla|use_mla_backend)\b")
+_FAMILIES = frozenset({"MLA", "MHA", "GQA", "MQA"})
+_MHA_POOL = re.compile(r"MHA\w*Pool|Pool\w*MHA")
+_MLA_CLASS = re.compile(r"MLA(?![a-z])")
+_PLAIN_TEST = re.compile(r"(?:[\w.]*\.)?_?is_(?:cuda|hip|rocm|npu|xpu|cpu|musa|hpu)(?:\(\))?")
 _MAX_HOPS = 3
 
 
@@ -70,8 +74,19 @@ class Contradictions:
 
     def of_site(self, file: SourceFile, site: Site) -> tuple[Finding, ...]:
         """Say what in a site's guards, or in those of all its callers, contradicts the run."""
-        found = tuple(self._of_guards(file, site.guards, site.line))
+        found = tuple(self._of_class(file, site))
+        found = found or tuple(self._of_guards(file, site.guards, site.line))
         return found or tuple(self._of_callers(file, site, 0, frozenset()))
+
+    def _of_class(self, file: SourceFile, site: Site) -> Iterator[Finding]:
+        """Say that a class is made for the other attention family (`MHATokenToKVPool`)."""
+        if self._model not in _FAMILIES:
+            return
+        owner = site.qualname.partition(".")[0]
+        wrong = _MHA_POOL.search(owner) if self._model == "MLA" else _MLA_CLASS.search(owner)
+        if wrong:
+            message = f"{owner} is for other models than the {self._model} family of the run"
+            yield Finding("E_MODEL_GUARD", message, location=f"{file.path}:{site.line}")
 
     def _of_callers(
         self, file: SourceFile, site: Site, hops: int, seen: frozenset[str]
@@ -128,7 +143,7 @@ class Contradictions:
         positive, text = atom[0] == "+", atom[1:]
         if _CHECK_ALIKE.search(text) or len(text) > 300:
             return
-        vendor = _vendor_of(text)
+        vendor = _vendor_of(text, positive=positive)
         shown = f"the guard {guard[1:]!r} ({'holds' if positive else 'does not hold'} here)"
         if vendor and self._backend and (vendor == self._backend) != positive:
             message = f"{shown} needs {vendor if positive else 'another backend'}; the run is on {self._backend}"
@@ -199,8 +214,13 @@ def _arch_of(text: str) -> str:
     return _MI.get(found.group(3), "")
 
 
-def _vendor_of(text: str) -> str:
-    """Give the vendor a condition asks for: `_is_cuda`, `is_hip()`, `_use_aiter`."""
+def _vendor_of(text: str, *, positive: bool) -> str:
+    """Give the vendor a condition asks for: `_is_cuda`, `is_hip()`, `_use_aiter`.
+
+    Where it does not hold, only a plain test of the vendor says something about it.
+    """
+    if not positive and not _PLAIN_TEST.fullmatch(text.strip()):
+        return ""
     found = re.fullmatch(r"(?:[\w.]*\.)?_?(?:is|use)_(\w+?)(?:\(\))?", text.strip())
     if found is None:
         return ""

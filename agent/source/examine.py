@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import re2
 
 from agent.core.names import canonical_name
 from agent.core.proposals import EndState, Evidence, Finding, RunContext
-from agent.core.source import CallSite, Definition, Examination, KernelOrigin
+from agent.core.source import (
+    CallSite,
+    Definition,
+    EnclosingFunction,
+    Examination,
+    KernelOrigin,
+)
 from agent.source.castchecks import cast_findings
 from agent.source.contradictions import Contradictions, run_backend
 from agent.source.definitions import Definitions
@@ -23,9 +30,12 @@ from agent.source.items import Item, read_item
 from agent.source.linking import Links
 from agent.source.manifests import BuildManifests
 from agent.source.names import kernel_ref, origin_of
+from agent.source.parse import first_line
 from agent.source.paths import is_python
 from agent.source.pins import pinned
 from agent.source.reach import Link, Reach
+from agent.source.reachable import is_used
+from agent.source.sites import Site
 from agent.source.tables import table_arch
 
 _MINIMUM: Mapping[str, tuple[frozenset[str], ...]] = {
@@ -404,6 +414,8 @@ def _check_emission(case: _Case, item: Item) -> None:
         item.findings.append(stated)
     elif item.evidence.guard:
         case.proven.add("GUARD")
+    if not is_used(case.bundles, item.file, item.region.qualname):
+        item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}")
     site = item.region.sites[0]
     item.findings.extend(case.contradictions.of_site(item.file, site))
     case.proven.add("EMIT")
@@ -491,7 +503,24 @@ def _missing(case: _Case) -> list[str]:
     return [word for word in _WORDS if word in fewest]
 
 
-def _functions(case: _Case) -> Iterator[tuple[str, str]]:
+def _functions(case: _Case) -> Iterator[EnclosingFunction]:
     for item in case.emitting():
-        if item.region is not None and item.file is not None:
-            yield item.file.path, item.region.qualname
+        if item.region is None or item.file is None or item.definitions is None:
+            continue
+        lines = _first_lines(item.region.sites[0])
+        info = item.definitions.snapshot.info
+        yield EnclosingFunction(
+            info.name, info.commit, item.file.path, item.region.qualname, lines
+        )
+
+
+def _first_lines(site: Site) -> tuple[int, ...]:
+    """Give the lines a profiler may call the first of the function around a site."""
+    around = [node for node in site.chain[:-1] if node.type == "function_definition"]
+    if not around:
+        return ()
+    lines = {first_line(around[-1])}
+    for outer, inner in pairwise(site.chain):
+        if inner == around[-1] and outer.type == "decorated_definition":
+            lines.add(first_line(outer))
+    return tuple(sorted(lines))

@@ -15,6 +15,7 @@ from agent.source.parse import text_of
 
 _JUMPS = frozenset({"return_statement", "raise_statement", "continue_statement", "break_statement"})
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"]*\"|'[^']*'|[=!<>]=|\S")
+_MAX_NESTED = 24
 _FLIPPED = {
     "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
     "is": "is not", "is not": "is", "in": "not in", "not in": "in",
@@ -111,11 +112,29 @@ def _earlier(block: Node, child: Node) -> Iterator[str]:
 
 
 def _leaves(statement: Node) -> bool:
+    """Tell whether an `if` without `else` always leaves the block when its condition holds."""
     if statement.child_by_field_name("alternative") is not None:
         return False
-    body = statement.child_by_field_name("consequence")
-    inner = [node for node in body.named_children if node.type != "comment"] if body else []
-    return bool(inner) and inner[-1].type in _JUMPS
+    return _always_leaves(statement.child_by_field_name("consequence"), 0)
+
+
+def _always_leaves(block: Node | None, depth: int) -> bool:
+    inner = [node for node in block.named_children if node.type != "comment"] if block else []
+    if not inner or depth > _MAX_NESTED:
+        return False
+    last = inner[-1]
+    if last.type in _JUMPS:
+        return True
+    if last.type == "with_statement":
+        return _always_leaves(last.child_by_field_name("body"), depth + 1)
+    if last.type != "if_statement":
+        return False
+    branches = [last.child_by_field_name("consequence")]
+    for other in last.children_by_field_name("alternative"):
+        field = "consequence" if other.type == "elif_clause" else "body"
+        branches.append(other.child_by_field_name(field))
+    total = any(one.type == "else_clause" for one in last.children_by_field_name("alternative"))
+    return total and all(_always_leaves(one, depth + 1) for one in branches)
 
 
 def _condition(statement: Node, *, positive: bool) -> Iterator[str]:

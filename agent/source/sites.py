@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from tree_sitter import Node
@@ -28,6 +29,7 @@ from agent.source.pytree import (
     statement_of,
 )
 from agent.source.snapshot import SourceFile
+from agent.source.standins import is_fake
 
 MAX_LINES = 40
 SiteKind = Literal["call", "launch", "assignment", "compiled"]
@@ -106,6 +108,9 @@ def region(file: SourceFile, trees: TreeCache, lines: tuple[int, int]) -> Region
         return _nothing(*problems)
     if not sites:
         return _nothing(_no_node(file, lines))
+    if all(_in_fake(site) for site in sites):
+        message = "is in a stand-in (shape inference, abstract or overload) that runs nothing"
+        return _nothing(_finding("E_IN_STUB", file, lines, message))
     hosted = tuple(site for site in sites if not in_device_code(site))
     if not hosted:
         message = "is inside a kernel: it runs on the device and launches nothing"
@@ -148,6 +153,16 @@ def in_device_code(site: Site) -> bool:
         and any(_DEVICE.search(text_of(one)) for one in node.children if one.type == "decorator")
         for node in site.chain[:-1]
     )
+
+
+def _in_fake(site: Site) -> bool:
+    for outer, inner in pairwise(site.chain):
+        if inner.type == "function_definition":
+            name = inner.child_by_field_name("name")
+            decorators = [text_of(one) for one in outer.children if one.type == "decorator"]
+            if is_fake(text_of(name) if name is not None else "", decorators):
+                return True
+    return False
 
 
 def callee_line(call: Node) -> int:

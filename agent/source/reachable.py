@@ -1,0 +1,49 @@
+"""Is a function used at all by code that runs in a server?
+
+By name, generously: any mention outside its own definition counts, and so does being exported
+whole (`from module import *`) or being called by a framework (dunder names, hooks with decorators).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent.source.definitions import Definitions
+from agent.source.pytext import py_text
+from agent.source.snapshot import SourceFile
+
+def is_used(bundles: Sequence[Definitions], file: SourceFile, qualname: str) -> bool:
+    """Tell whether any runtime code mentions the function, or its outermost named owner."""
+    parts = [part for part in qualname.split(".") if part]
+    if not parts:
+        return True
+    name = parts[-1]
+    if name.startswith("__") and len(parts) > 1:
+        name = parts[-2]
+    if len(parts) > 1 and not name.startswith("_") and name[:1].islower():
+        return _mentioned(bundles, parts[0], file) or _mentioned(bundles, name, file)
+    return _mentioned(bundles, name, file) or _exported(bundles, file)
+
+
+def _mentioned(bundles: Sequence[Definitions], name: str, own: SourceFile) -> bool:
+    word = re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
+    for bundle in bundles:
+        for file in bundle.snapshot.holding(name.encode(), "python"):
+            for one in py_text(file.text).mentions(word):
+                inside = file.path == own.path and name in one.functions
+                if one.how not in ("definition", "prose") and not inside:
+                    return True
+    return False
+
+
+def _exported(bundles: Sequence[Definitions], file: SourceFile) -> bool:
+    """Tell whether the file's names are exported whole: `from .module import *`."""
+    stem = file.path.rpartition("/")[2].removesuffix(".py")
+    star = re.compile(rb"from\s+[\w.]*\b" + re.escape(stem.encode()) + rb"\s+import\s+\*")
+    for bundle in bundles:
+        if bundle.snapshot.repo == file.repo:
+            for other in bundle.snapshot.holding(b"import *", "python"):
+                if star.search(other.text):
+                    return True
+    return False
