@@ -162,7 +162,10 @@ def _borrowed(line: Proposal, others: list[Proposal], index: int) -> Iterator[tu
         for other in lent[index % 3 :: 3]:
             changed, proposal = _edit(line)
             proposal["evidence"][at] = copy.deepcopy(other)
-            yield f"{entry['kind']} of another kernel ({other['path']}:{other['lines'][0]})", changed
+            yield (
+                f"{entry['kind']} of another kernel ({other['path']}:{other['lines'][0]})",
+                changed,
+            )
 
 
 def _contexts(line: Proposal) -> Iterator[tuple[str, Proposal]]:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.kernels import Signature, Trace
+from agent.core.proposal_form import claimed_history
 from agent.core.proposals import EndState, Finding, Level, Proposal, RunContext, Verdict
 from agent.core.rules import RuleSet
 from agent.core.source import Definition, Examination, SourceIndex
 from agent.core.text import shown
 from agent.review.gatecodes import by_weight
-from agent.core.proposal_form import claimed_history
 from agent.review.gatenames import (
     Taken,
     example_findings,

@@ -1,17 +1,18 @@
 """What a proposed pattern takes: every kernel name that is known, and to whom it belongs now.
 
-Known are the signatures of the trace under the rules in force, names of a list (with the category no
-rule may take from them), and the examples of all rules.
+Known are the signatures of the trace under the rules in force, names of a list (with the category
+no rule may take from them), and the examples of all rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import re2
 
-from agent.core.kernels import Signature, Trace
+from agent.core.kernels import KernelName, Signature, Trace
 from agent.core.proposals import Finding, Proposal
 from agent.core.rules import UNLABELLED, CategoryId, Rule, RuleId, RuleSet
 from agent.core.text import shown
@@ -71,18 +72,8 @@ def taken_by(
     if trace is not None:
         _from_trace(proposal, pattern, op, ruleset, trace, found)
     if not proposal.input_dtypes:
-        for name, category in names.items():
-            if pattern.found_in(name) and category != proposal.category:
-                found.stolen.setdefault(name, category)
-        for rule, example in _examples(ruleset):
-            if pattern.found_in(example) and rule.category != proposal.category:
-                _from_rule(proposal, rule, example, found)
-    for name, category in names.items():
-        if category == proposal.category and pattern.found_in(name):
-            found.listed.setdefault(name)
-    for rule, example in _examples(ruleset):
-        if rule.category == proposal.category and pattern.found_in(example):
-            found.listed.setdefault(example)
+        _from_declared(proposal, ruleset, found)
+    _from_lists(proposal, pattern, ruleset, names, found)
     return Taken(
         tuple(name for name in proposal.kernels if not pattern.found_in(name)),
         tuple(sorted(found.open)),
@@ -164,6 +155,11 @@ def _needed(node: Node) -> tuple[str, ...]:
     return tuple(pieces)
 
 
+@lru_cache(maxsize=8)
+def _matcher(ruleset: RuleSet) -> Matcher:
+    return Matcher(ruleset)
+
+
 def label_now(signature: Signature, matcher: Matcher) -> tuple[CategoryId, Rule | None]:
     """Give the category of a signature under the rules in force, and the rule."""
     label = matcher.label(signature)
@@ -171,7 +167,7 @@ def label_now(signature: Signature, matcher: Matcher) -> tuple[CategoryId, Rule 
     return label.category, rule
 
 
-def _from_trace(  # noqa: PLR0913 - the parts of one loop
+def _from_trace(
     proposal: Proposal,
     pattern: Pattern,
     op: Pattern | None,
@@ -179,7 +175,7 @@ def _from_trace(  # noqa: PLR0913 - the parts of one loop
     trace: Trace,
     found: _Gathered,
 ) -> None:
-    matcher = Matcher(ruleset)
+    matcher = _matcher(ruleset)
     for signature in trace.stats:
         if not _applies(proposal, pattern, op, signature):
             continue
@@ -193,6 +189,44 @@ def _from_trace(  # noqa: PLR0913 - the parts of one loop
             found.overridden.add(rule.id)
         else:
             found.stolen.setdefault(signature.name, category)
+
+
+def _from_lists(
+    proposal: Proposal,
+    pattern: Pattern,
+    ruleset: RuleSet,
+    names: Mapping[str, str],
+    found: _Gathered,
+) -> None:
+    """Listed names and examples have no op: a rule that asks for dtypes takes none of them."""
+    by_name = not proposal.input_dtypes
+    for name, category in names.items():
+        if not pattern.found_in(name):
+            continue
+        if category == proposal.category:
+            found.listed.setdefault(name)
+        elif by_name:
+            found.stolen.setdefault(name, category)
+    for rule, example in _examples(ruleset):
+        if not pattern.found_in(example):
+            continue
+        if rule.category == proposal.category:
+            found.listed.setdefault(example)
+        elif by_name:
+            _from_rule(proposal, rule, example, found)
+
+
+def _from_declared(proposal: Proposal, ruleset: RuleSet, found: _Gathered) -> None:
+    """A declared kernel that the rules in force label otherwise is taken from that rule."""
+    matcher = _matcher(ruleset)
+    for name in proposal.kernels:
+        category, rule = label_now(Signature(KernelName(name)), matcher)
+        if category in (UNLABELLED, proposal.category) or rule is None:
+            continue
+        if _may_take(proposal, rule):
+            found.overridden.add(rule.id)
+        else:
+            found.stolen.setdefault(name, category)
 
 
 def _from_rule(proposal: Proposal, rule: Rule, example: str, found: _Gathered) -> None:

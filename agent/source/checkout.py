@@ -220,10 +220,10 @@ def _scan(folder: Path) -> tuple[dict[str, TreeEntry], dict[str, str]]:
     tree: dict[str, TreeEntry] = {}
     paths: dict[str, str] = {}
     for where, folders, files in os.walk(folder, followlinks=False):
-        links = [name for name in folders if os.path.islink(os.path.join(where, name))]
+        links = [name for name in folders if Path(where, name).is_symlink()]
         folders[:] = sorted(set(folders) - _SKIPPED_FOLDERS - set(links))
         for name in sorted((*files, *links)):
-            path = os.path.relpath(os.path.join(where, name), folder).replace(os.sep, "/")
+            path = Path(where, name).relative_to(folder).as_posix()
             entry = _scan_file(folder, path)
             if entry is not None:
                 tree[path] = entry

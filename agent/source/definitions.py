@@ -14,13 +14,13 @@ from agent.core.names import canonical_name
 from agent.core.proposals import ParseQuality
 from agent.core.source import Definition
 from agent.source.names import KernelRef, folded, kernel_ref, origin_of
-from agent.source.native import GlobalHead, native_file
+from agent.source.native.structure import GlobalHead, native_file
+from agent.source.native.tables import KernelTableFile, TableRow, table_rows
 from agent.source.parse import TreeCache, ancestors
 from agent.source.paths import is_python, is_runtime, suffix
-from agent.source.pykernels import PyKernel, kernels_in
-from agent.source.pynames import NameRule
+from agent.source.python.kernels import PyKernel, kernels_in
+from agent.source.python.naming import NameRule
 from agent.source.snapshot import Group, Snapshot, SourceFile
-from agent.source.tables import KernelTableFile, TableRow, table_rows
 
 _ANY: tuple[Group, ...] = ("python", "native", "other")
 _LITERAL = re.compile(rb"[\"']([A-Za-z_]\w{3,120})[\"']")
@@ -166,9 +166,8 @@ class Definitions:
             if not rule.name_key:
                 continue
             for other in self._launch_names(rule.name_key):
-                if name.startswith(other):
-                    if NameRule(other, rule.keys).accepts(name):
-                        return True
+                if name.startswith(other) and NameRule(other, rule.keys).accepts(name):
+                    return True
         return False
 
     def _launch_names(self, key: str) -> frozenset[str]:
@@ -237,7 +236,9 @@ class Definitions:
         """Tell whether a function of that name in runtime code calls `triton.jit`."""
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             return False
-        definition = re.compile(rb"^[ \t]*def " + name.encode() + rb"\(.*?(?=^\S|\Z)", re.M | re.S)
+        definition = re.compile(
+            rb"^[ \t]*def " + name.encode() + rb"\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL
+        )
         for file in self.snapshot.holding(f"def {name}(".encode(), "python"):
             for match in definition.finditer(file.text):
                 if b"triton.jit" in match.group() or b"gluon.jit" in match.group():
@@ -273,7 +274,7 @@ def spaces_agree(ref: KernelRef, spaces: tuple[str, ...]) -> bool:
 
 
 def same_symbol(ref: KernelRef, row: TableRow) -> bool:
-    """Tell whether a table row's symbol is the kernel's: equal names, or equal but for a cut space."""
+    """Tell whether a row's symbol is the kernel's; a name may have lost its namespace."""
     other = kernel_ref(row.symbol)
     if ref.base != other.base:
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agent.source.parse import TreeCache
-from agent.source.pytree import functions
+from agent.source.python.tree import functions
 from agent.source.snapshot import Snapshot
 
 Frame = tuple[str, int, str]

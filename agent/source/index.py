@@ -11,20 +11,20 @@ from pathlib import Path
 from agent.core.proposals import Evidence, Finding, RunContext
 from agent.core.source import CallSite, Candidate, Definition, Examination, RepoInfo, SourceHit
 from agent.errors import CheckoutNotFound, CommitMismatch, SourceError, UsageError
-from agent.source.castchecks import call_site
 from agent.source.checkout import Checkout, open_checkout
 from agent.source.definitions import Definitions
-from agent.source.examine import Question, Workbench, examine
+from agent.source.evidence.case import Question, Workbench
+from agent.source.evidence.castchecks import call_site
+from agent.source.evidence.examine import examine
 from agent.source.fingerprint import fingerprint
-from agent.source.manifests import BuildManifests
 from agent.source.named import definitions_like
-
-from agent.source.nativesites import launches_of
+from agent.source.native.manifests import BuildManifests
+from agent.source.native.sites import launches_of
 from agent.source.parse import TreeCache
 from agent.source.paths import is_python, is_runtime
+from agent.source.python.sites import sites_named
 from agent.source.reach import Reach
 from agent.source.shortlist import shortlist
-from agent.source.sites import sites_named
 from agent.source.snapshot import GROUPS, Snapshot, SourceFile, Store
 from agent.source.verify import EvidenceStatus, verify_evidence
 

@@ -1,4 +1,4 @@
-"""List the kernels of a snapshot whose name holds a literal: what a wider pattern would also take."""
+"""List the kernels of a snapshot whose name holds a literal: what a pattern takes along."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from agent.core.source import Definition
 from agent.source.definitions import Definitions
-from agent.source.native import native_file
+from agent.source.native.structure import native_file
+from agent.source.native.tables import table_rows
 from agent.source.paths import is_python
-from agent.source.tables import table_rows
 
 _MAX_FILES = 40
 _JIT = re.compile(rb"\bjit\b|\.kernel\b|repr=")

@@ -30,7 +30,8 @@ _ATEN_CAST = re.compile(
     r"|float16_copy_kernel_cuda|bfloat16tofloat32_copy_kernel_cuda|CopyFunctor|LoadWithCast)\b"
 )
 _ATEN = re.compile(
-    r"\bat::(?:native|cuda|detail)\b|\bat_cuda_detail\b|^void \(anonymous namespace\)::(?:elementwise_kernel|CatArrayBatchedCopy)"
+    r"\bat::(?:native|cuda|detail)\b|\bat_cuda_detail\b"
+    r"|^void \(anonymous namespace\)::(?:elementwise_kernel|CatArrayBatchedCopy)"
 )
 _ANONYMOUS = "(anonymous namespace)"
 _PLACEHOLDER = "@anonymous@"
@@ -78,7 +79,7 @@ def kernel_ref(raw: str) -> KernelRef:
 
 @lru_cache(maxsize=16_384)
 def origin_of(raw: str) -> KernelOrigin:
-    """Tell the family a kernel name belongs to by its spelling; "unknown" leaves it to the source."""
+    """Tell the family of a kernel name by its spelling; "unknown" leaves it to the source."""
     name = canonical_name(raw)
     ref = kernel_ref(raw)
     if _CK.search(name):

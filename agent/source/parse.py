@@ -6,15 +6,18 @@ A file that cannot be parsed within the limits gives None, never a crash. Walks 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 from agent.source.snapshot import SourceFile
 
 Grammar = Literal["python", "cuda"]
+Kept = TypeVar("Kept")
+_MAX_KEPT = 4_096
 MAX_DEPTH = 400
 """Deeper nesting is hostile: hand-written code stays under 60."""
 _MAX_TREES = 192
@@ -31,6 +34,7 @@ class TreeCache:
     def __init__(self) -> None:
         self._trees: OrderedDict[tuple[Grammar, str], tuple[Tree | None, int]] = OrderedDict()
         self._bytes = 0
+        self._kept: dict[tuple[str, str], object] = {}
 
     def tree(self, file: SourceFile, grammar: Grammar) -> Tree | None:
         """Parse a file, or give the tree kept for its blob; None when it is past the limits."""
@@ -48,6 +52,17 @@ class TreeCache:
             _, (_, size) = self._trees.popitem(last=False)
             self._bytes -= size
         return tree
+
+
+    def remembered(self, file: SourceFile, what: str, make: Callable[[Node], Kept]) -> Kept | None:
+        """Give something read from a file's Python tree, kept by blob; None without a tree."""
+        key = (what, file.sha)
+        if key not in self._kept:
+            tree = self.tree(file, "python")
+            if len(self._kept) >= _MAX_KEPT:
+                self._kept.clear()
+            self._kept[key] = make(tree.root_node) if tree is not None else None
+        return cast("Kept | None", self._kept[key])
 
 
 def parse(text: bytes, grammar: Grammar) -> Tree | None:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.source.native import native_file
+from agent.source.native.structure import native_file
 from agent.source.paths import is_python
-from agent.source.pytext import decorated_with, py_text
+from agent.source.python.text import decorated_with, py_text
 from agent.source.snapshot import Snapshot, SourceFile
 
 MAX_DEPTH = 12
@@ -23,13 +23,15 @@ MAX_NAMES = 70
 MAX_FILES = 60
 # fmt: off
 _SAYS_NOTHING = frozenset((
-    "forward", "__call__", "__init__", "__new__", "apply", "run", "main", "wrapper", "impl", "inner",
+    "forward", "__call__", "__init__", "__new__", "apply", "run", "main", "wrapper", "impl",
+    "inner",
     "call", "launch", "get", "set", "fn", "f", "func", "function", "kernel", "op", "ops", "compute",
     "wrapped", "decorator", "forward_cuda", "forward_hip", "forward_native", "backward", "grid",
     "lambda", "init", "setup", "load", "get_module", "compile", "warmup", "execute", "process",
     "operator", "dispatch", "launcher", "Launch", "Run", "Kernel", "if", "for", "while", "switch",
     "benchmark", "custom_op", "register", "step", "predict", "reset", "update", "build", "create",
-    "constexpr", "static_for", "initialize", "forward_npu", "forward_cpu", "forward_xpu", "_forward",
+    "constexpr", "static_for", "initialize", "forward_npu", "forward_cpu", "forward_xpu",
+    "_forward",
     "invoke", "name", "data", "__torch_function__", "emulate", "stub", "_impl", "get_kernel",
 ))
 # fmt: on

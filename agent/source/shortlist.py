@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from agent.core.proposals import Evidence, RunContext
 from agent.core.source import Candidate, Definition
-from agent.source.castchecks import cast_files, cast_sites
-from agent.source.casts import cast_destination, never_casts
-from agent.source.contradictions import Contradictions
 from agent.source.definitions import Definitions
-from agent.source.examine import Workbench
-from agent.source.items import Item, read_item
-from agent.source.linking import Links, calls_leading_to
+from agent.source.evidence.case import Workbench
+from agent.source.evidence.castchecks import cast_files, cast_sites
+from agent.source.evidence.contradictions import Contradictions
+from agent.source.evidence.items import Item, read_item
+from agent.source.evidence.linking import Links, calls_leading_to
 from agent.source.names import kernel_ref, origin_of
+from agent.source.native.tables import table_arch
 from agent.source.paths import is_python, is_runtime
-from agent.source.sites import Site
+from agent.source.python.casts import cast_destination, never_casts
+from agent.source.python.sites import Site
 from agent.source.snapshot import SourceFile
-from agent.source.tables import table_arch
 
 _MAX_SITES = 4
 _FP8 = "Float8"
@@ -58,7 +58,8 @@ def _defined(work: Workbench, name: str, context: RunContext) -> Iterator[Candid
             if item.findings:
                 continue
             for rank, (file, site) in enumerate(_emissions(links, bundles, item, checks)):
-                yield _candidate(name, definition, entry, file, site, bundles, rank)
+                pair = (entry, _emission(file, site, bundles))
+                yield _candidate(name, definition, pair, site, rank)
 
 
 def _emissions(
@@ -69,13 +70,8 @@ def _emissions(
     for file, site in calls_leading_to(links, bundles, item):
         if not (site.qualname and is_python(file.path) and is_runtime(file.path)):
             continue
-        if (
-            site.kind == "call"
-            and item.kernel is not None
-            and site.symbol == item.kernel.function.name
-        ):
-            if item.kernel.origin != "flydsl":
-                continue
+        if _inlines(site, item):
+            continue
         if checks.of_path(file.path) is not None or checks.of_site(file, site):
             continue
         if not (links.direct(site, file, item) or links.reached(site, file, item)):
@@ -86,21 +82,23 @@ def _emissions(
             return
 
 
+def _inlines(site: Site, item: Item) -> bool:
+    """Tell whether a site calls the kernel's function as a device helper."""
+    kernel = item.kernel
+    if kernel is None or kernel.origin == "flydsl" or site.kind != "call":
+        return False
+    return site.symbol == kernel.function.name
+
+
 def _candidate(
-    name: str,
-    definition: Definition,
-    entry: Evidence,
-    file: SourceFile,
-    site: Site,
-    bundles: tuple[Definitions, ...],
-    rank: int,
+    name: str, definition: Definition, pair: tuple[Evidence, Evidence], site: Site, rank: int
 ) -> Candidate:
-    emission = _emission(file, site, bundles)
-    score = 100 - 5 * rank + (10 if site.kind == "launch" else 0)
+    launched = site.kind == "launch"
+    score = 100 - 5 * rank + (10 if launched else 0)
     reason = f"{definition.name} is defined at {definition.path}:{definition.lines[0]} and "
-    reason += f"{'launched' if site.kind == 'launch' else 'reached'} in {site.qualname}"
+    reason += f"{'launched' if launched else 'reached'} in {site.qualname}"
     shown = kernel_ref(name).base if definition.origin != "triton-repr" else definition.name
-    return Candidate(definition.origin, shown, (entry, emission), score, reason)
+    return Candidate(definition.origin, shown, pair, score, reason)
 
 
 def _definition_evidence(definition: Definition, bundle: Definitions) -> Evidence:

@@ -1,7 +1,7 @@
 """One commit of one checkout as text: looked up by path, and searched for literals.
 
 Blobs are read once per group (runtime Python, runtime native code, everything else) and shared by
-all commits of the checkout; a literal search then runs over bytes in memory. Nothing is parsed here.
+all commits of the checkout; a literal search then runs over bytes in memory. No parsing here.
 """
 
 from __future__ import annotations

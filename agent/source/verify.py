@@ -13,15 +13,15 @@ from typing import Literal
 
 from agent.core.proposals import Evidence, Finding, Pin
 from agent.source.definitions import Definitions
-from agent.source.elf import elf_symbols
-from agent.source.items import Item, read_item
-from agent.source.native import native_file
+from agent.source.evidence.items import Item, read_item
+from agent.source.evidence.pins import pinned
+from agent.source.evidence.snippets import digest_of, line_tokens, tokens
+from agent.source.native.elf import elf_symbols
+from agent.source.native.structure import native_file
+from agent.source.native.tables import table_arch, table_rows
 from agent.source.paths import is_python, is_runtime
-from agent.source.pins import pinned
-from agent.source.sites import sites_named
+from agent.source.python.sites import sites_named
 from agent.source.snapshot import SourceFile
-from agent.source.snippets import digest_of, line_tokens, tokens
-from agent.source.tables import table_arch, table_rows
 
 Status = Literal[
     "SAME", "MOVED", "MOVED_GUARDS_CHANGED", "CHANGED", "RELOCATED", "AMBIGUOUS", "STALE",
@@ -95,7 +95,11 @@ def _text(evidence: Evidence, pin: Pin, bundle: Definitions) -> EvidenceStatus:
         return EvidenceStatus("RELOCATED", evidence, place.evidence, message)
     if named:
         return _ambiguous(evidence, named)
-    what = f"{evidence.path} is gone" if file is None else f"{pin.qualname or 'the place'} no longer holds it"
+    what = (
+        f"{evidence.path} is gone"
+        if file is None
+        else f"{pin.qualname or 'the place'} no longer holds it"
+    )
     message = f"{what}: the rule holds for traces of older commits only"
     return EvidenceStatus("STALE", evidence, message=message)
 
@@ -245,36 +249,42 @@ def _last(qualname: str) -> str:
 
 
 def _table(evidence: Evidence, pin: Pin, bundle: Definitions) -> EvidenceStatus:
-    paths = [evidence.path, *(path for path in bundle.tables() if path != evidence.path)]
-    found: list[tuple[str, Evidence, bool]] = []
-    for path in paths:
-        file = bundle.snapshot.source(path)
-        table = table_rows(file.text) if file is not None and pin.qualname.encode() in file.text else None
-        for row in table.rows if table is not None else ():
-            if row.symbol == pin.qualname:
-                moved = replace(
-                    evidence, commit=bundle.snapshot.info.commit, path=path,
-                    lines=(row.line, row.line), pin=None,
-                )  # fmt: skip
-                taken = pinned(read_item(moved, bundle, ()))
-                same = taken.pin is not None and taken.pin.snippet_sha256 == pin.snippet_sha256
-                found.append((path, taken, same))
-    here = [one for one in found if one[0] == evidence.path]
+    found = list(_rows(evidence, pin, bundle))
+    here = [one for one in found if one.path == evidence.path]
     if here:
-        _, taken, same = next((one for one in here if one[2]), here[0])
-        if not same:
+        taken = next((one for one in here if _same_text(one, pin)), here[0])
+        if not _same_text(taken, pin):
             return EvidenceStatus("CHANGED", evidence, taken, "the row of the symbol changed")
         status: Status = "SAME" if taken.lines == evidence.lines else "MOVED"
         return EvidenceStatus(status, evidence, taken)
     arch = table_arch(evidence.path)
-    other = [one for one in found if table_arch(one[0]) == arch]
+    other = [one for one in found if table_arch(one.path) == arch]
     if len(other) == 1:
-        return EvidenceStatus("RELOCATED", evidence, other[0][1], f"its row is in {other[0][0]} now")
+        message = f"its row is in {other[0].path} now"
+        return EvidenceStatus("RELOCATED", evidence, other[0], message)
     if other:
-        listed = tuple(f"{path}:{taken.lines[0]}" for path, taken, _ in other)
-        return EvidenceStatus("AMBIGUOUS", evidence, message="several tables name it", places=listed)
-    message = "no table names the symbol any more"
-    return EvidenceStatus("STALE", evidence, message=message)
+        listed = tuple(f"{one.path}:{one.lines[0]}" for one in other)
+        message = "several tables name it"
+        return EvidenceStatus("AMBIGUOUS", evidence, message=message, places=listed)
+    return EvidenceStatus("STALE", evidence, message="no table names the symbol any more")
+
+
+def _rows(evidence: Evidence, pin: Pin, bundle: Definitions) -> Iterator[Evidence]:
+    """Yield the rows of the pinned symbol in any table, pinned at their new place."""
+    symbol = pin.qualname.encode("utf-8", "replace")
+    for path, file in bundle.tables().items():
+        table = table_rows(file.text) if symbol in file.text else None
+        for row in table.rows if table is not None else ():
+            if row.symbol == pin.qualname:
+                moved = replace(
+                    evidence, commit=bundle.snapshot.info.commit, path=path,
+                    lines=(row.line, row.line), pin=None, snippet="",
+                )  # fmt: skip
+                yield pinned(read_item(moved, bundle, ()))
+
+
+def _same_text(taken: Evidence, pin: Pin) -> bool:
+    return taken.pin is not None and taken.pin.snippet_sha256 == pin.snippet_sha256
 
 
 def _binary(evidence: Evidence, pin: Pin, bundle: Definitions) -> EvidenceStatus:

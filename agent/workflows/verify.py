@@ -56,7 +56,7 @@ class RuleFileUpdate:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """The rules that have evidence, in the order of the rule file; `update` where one was written."""
+    """The rules that have evidence, in order; `update` where the rule file was rewritten."""
 
     ruleset: RuleSet
     repos: tuple[RepoInfo, ...]

@@ -63,10 +63,8 @@ class BuildManifests:
             name = path.rpartition("/")[2]
             if not is_runtime(path.replace("CMakeLists.txt", "CMakeLists.cmake")):
                 continue
-            if (
-                name == "CMakeLists.txt"
-                or name == "optCompilerConfig.json"
-                or (name.startswith("setup") and name.endswith(".py"))
+            if name in ("CMakeLists.txt", "optCompilerConfig.json") or (
+                name.startswith("setup") and name.endswith(".py")
             ):
                 yield path
 

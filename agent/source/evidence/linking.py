@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent.source.definitions import Definitions
-from agent.source.items import Item
-from agent.source.native import native_file
-from agent.source.nativesites import launches_of
+from agent.source.evidence.items import Item
+from agent.source.native.sites import launches_of
+from agent.source.native.structure import native_file
 from agent.source.paths import is_python
-from agent.source.pytext import py_text
-from agent.source.pytree import imports
+from agent.source.python.sites import Site, sites_named
+from agent.source.python.text import py_text
+from agent.source.python.tree import imports
 from agent.source.reach import Link, Reach, Seed
-from agent.source.sites import Site, sites_named
 from agent.source.snapshot import SourceFile, words
 
 _MAX_REEXPORTS = 4
@@ -81,9 +81,7 @@ class Links:
     def native_reached(self, symbols: Sequence[str], functions: Sequence[str], item: Item) -> bool:
         """Tell whether native launches lead to what an item defines."""
         if item.head is not None:
-            if item.head.name in symbols:
-                return True
-            return False
+            return item.head.name in symbols
         if item.row is not None:
             reach = self._reach(item)
             return any(reach.reaches(name) for name in functions)
@@ -192,8 +190,8 @@ class Links:
 
     def _imports(self, file: SourceFile) -> dict[str, tuple[str, str]]:
         bundle = self._bundle(file.repo)
-        tree = bundle.trees.tree(file, "python") if bundle is not None else None
-        return imports(tree.root_node) if tree is not None else {}
+        found = bundle.trees.remembered(file, "imports", imports) if bundle is not None else None
+        return found or {}
 
     def _package_fits(self, file: SourceFile, site: Site, reach: Reach, name: str) -> bool:
         """Refuse a callee imported from a package that does not lie on the way to the kernel."""

@@ -12,5 +12,6 @@ _FAKE_NAME = re.compile(r"(?:^|_)(?:fake|abstract|meta|stub|mock)(?:_impl|_fn|_f
 
 
 def is_fake(name: str, decorators: Sequence[str]) -> bool:
-    """Tell whether a function only stands in for a real one: shape inference, abstract, overload."""
-    return bool(_FAKE_NAME.search(name)) or any(_FAKES.match(f"@{one.lstrip('@')}") for one in decorators)
+    """Tell whether a function stands in for a real one: shape inference, abstract, overload."""
+    marked = any(_FAKES.match(f"@{one.lstrip('@')}") for one in decorators)
+    return marked or _FAKE_NAME.search(name) is not None

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from agent.core.proposals import Finding
-from agent.source.native import NativeFile, call_around, is_launch, native_file
+from agent.source.native.structure import NativeFile, call_around, is_launch, native_file
 from agent.source.snapshot import SourceFile
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -68,25 +68,24 @@ def _sites(file: SourceFile, parsed: NativeFile, start: int, end: int) -> list[N
 
 def _site(parsed: NativeFile, start: int, end: int, name: str, line: int) -> NativeSite | None:
     function, _ = parsed.enclosing(start)
-    if not function or function == name:
-        return None
     macro = parsed.macro_at(start)
-    if macro is not None and name in macro.parameters:
+    if not function or function == name or (macro is not None and name in macro.parameters):
         return None
-    if is_launch(parsed.code, end):
-        return NativeSite(name, function, line, "kernel_call")
+    node = "kernel_call" if is_launch(parsed.code, end) else _call_node(parsed, start, name)
+    return NativeSite(name, function, line, node) if node else None
+
+
+def _call_node(parsed: NativeFile, start: int, name: str) -> str:
+    """Say how a name that is an argument gets launched; "" when it does not."""
     around = call_around(parsed.code, start)
     if not around or around == name:
-        return None
+        return ""
     called = next((one for one in parsed.macros if one.name == around), None)
-    if called is not None:
-        body = parsed.code[called.start : called.end]
-        if b"<<<" in body or _LAUNCHERS.search(body.decode("utf-8", "replace")):
-            return NativeSite(name, function, line, "macro_launch")
-        return None
-    if _LAUNCHERS.search(around):
-        return NativeSite(name, function, line, "launch_call")
-    return None
+    if called is None:
+        return "launch_call" if _LAUNCHERS.search(around) else ""
+    body = parsed.code[called.start : called.end]
+    launches = b"<<<" in body or _LAUNCHERS.search(body.decode("utf-8", "replace"))
+    return "macro_launch" if launches else ""
 
 
 def _span(text: bytes, lines: tuple[int, int]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from agent.source.parse import captures, text_of
-from agent.source.sites import Site
+from agent.source.python.sites import Site
 
 Kind = Literal["fp8", "wide", "cache", "parameter", "device", "other", "unknown"]
 Direction = Literal["from", "to", "unknown", "none"]
@@ -61,7 +61,7 @@ class Cast:
     is_weight: bool
 
 
-def read_cast(site: Site, path: str) -> Cast | None:
+def read_cast(site: Site, path: str) -> Cast | None:  # noqa: PLR0911 - one per way to convert
     """Read a site as a conversion; None when it converts nothing."""
     if site.kind == "assignment":
         return _store(site, path)
@@ -130,7 +130,7 @@ def _converted(site: Site, path: str, source: str) -> Cast:
     return _cast(site, path, source, dtype, _kind_of(site, path, dtype, 0))
 
 
-def _kind_of(site: Site, path: str, expression: str, steps: int) -> Kind:
+def _kind_of(site: Site, path: str, expression: str, steps: int) -> Kind:  # noqa: PLR0911 - a table
     if _DEVICE.search(expression):
         return "device"
     if _FP8.search(expression):

@@ -101,10 +101,9 @@ def find_snippet(file: SourceFile, quoted: tuple[str, ...], *, python: bool) -> 
 
 
 def _starts(held: tuple[str, ...], quoted: tuple[str, ...], line: str) -> bool:
-    for offset in range(min(len(line), 12)):
-        if held[offset : offset + len(quoted)] == quoted:
-            return True
-    return False
+    return any(
+        held[offset : offset + len(quoted)] == quoted for offset in range(min(len(line), 12))
+    )
 
 
 def _holds(held: tuple[str, ...], quoted: tuple[str, ...]) -> bool:

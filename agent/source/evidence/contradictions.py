@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from tree_sitter import Node
 
 from agent.core.proposals import Finding, RunContext
 from agent.source.parse import TreeCache, captures, text_of
-from agent.source.pyguards import atoms
-from agent.source.sites import Site, sites_named
+from agent.source.python.guards import atoms
+from agent.source.python.sites import Site, sites_named
 from agent.source.snapshot import SourceFile
 
 # The words of a flag, file or folder that tie it to one vendor.
@@ -136,8 +137,7 @@ class Contradictions:
                     yield signed
 
     def _flags(self, file: SourceFile) -> dict[str, str]:
-        tree = self._trees.tree(file, "python")
-        return _module_flags(file.sha, tree.root_node) if tree is not None else {}
+        return self._trees.remembered(file, "flags", _module_flags) or {}
 
     def _of_atom(self, atom: str, guard: str, where: str) -> Iterator[Finding]:
         positive, text = atom[0] == "+", atom[1:]
@@ -146,25 +146,26 @@ class Contradictions:
         vendor = _vendor_of(text, positive=positive)
         shown = f"the guard {guard[1:]!r} ({'holds' if positive else 'does not hold'} here)"
         if vendor and self._backend and (vendor == self._backend) != positive:
-            message = f"{shown} needs {vendor if positive else 'another backend'}; the run is on {self._backend}"
+            needed = vendor if positive else "another backend"
+            message = f"{shown} needs {needed}; the run is on {self._backend}"
             yield Finding("E_BACKEND_MISMATCH", message, location=where)
         if positive and self._arch:
             wrong = self._other_arch(text, where)
             if wrong is not None:
                 yield Finding("E_ARCH_GUARD", f"{shown}: {wrong.message}", location=where)
-        if (
-            not positive
-            and self._arch
-            and _arch_of(text)
-            and not _differs(_arch_of(text), self._arch)
-        ):
-            if re.fullmatch(r"[\w.]+(?:\(\))?", text):
-                message = f"{shown} excludes {self._arch}"
-                yield Finding("E_ARCH_GUARD", message, location=where)
-        if _MLA_FLAGS.search(text) and "==" not in text and self._model:
-            if positive != (self._model == "MLA"):
-                message = f"{shown} contradicts a run of the {self._model} model family"
-                yield Finding("E_MODEL_GUARD", message, location=where)
+        if not positive and self._excludes(text):
+            message = f"{shown} excludes {self._arch}"
+            yield Finding("E_ARCH_GUARD", message, location=where)
+        mla = self._model and _MLA_FLAGS.search(text) and "==" not in text
+        if mla and positive != (self._model == "MLA"):
+            message = f"{shown} contradicts a run of the {self._model} model family"
+            yield Finding("E_MODEL_GUARD", message, location=where)
+
+    def _excludes(self, text: str) -> bool:
+        """Tell whether a plain flag names the run's architecture."""
+        stated = _arch_of(text)
+        plain = re.fullmatch(r"[\w.]+(?:\(\))?", text) is not None
+        return bool(self._arch and stated and plain and not _differs(stated, self._arch))
 
     def _other_attention(self, path: str) -> Finding | None:
         if not self._attention or "/attention/" not in path:
@@ -237,26 +238,18 @@ def _vendor_of(text: str, *, positive: bool) -> str:
 def _path_words(path: str) -> frozenset[str]:
     stem = path.removeprefix("python/").rpartition(".")[0].lower()
     parts = re.split(r"[/_.-]", stem)
-    pairs = (f"{a}_{b}" for a, b in zip(parts, parts[1:], strict=False))
+    pairs = (f"{first}_{second}" for first, second in pairwise(parts))
     return frozenset((*parts, *pairs))
 
 
-_FLAG_CACHE: dict[str, dict[str, str]] = {}
-
-
-def _module_flags(sha: str, root: Node) -> dict[str, str]:
+def _module_flags(root: Node) -> dict[str, str]:
     """Map module-level names of a file to the text assigned to them."""
-    known = _FLAG_CACHE.get(sha)
-    if known is None:
-        query = (
-            "(module (expression_statement (assignment left: (identifier) @l right: (_) @r) @a))"
-        )
-        known = {}
-        for node in captures("python", query, root).get("a", []):
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            if left is not None and right is not None:
-                known[text_of(left)] = text_of(right)
-        if len(_FLAG_CACHE) > 512:
-            _FLAG_CACHE.clear()
-        _FLAG_CACHE[sha] = known
-    return known
+    query = "(module (expression_statement (assignment left: (identifier) right: (_)) @a))"
+    found = {}
+    for node in captures("python", query, root).get("a", []):
+        statement = node.named_child(0)
+        left = statement.child_by_field_name("left") if statement is not None else None
+        right = statement.child_by_field_name("right") if statement is not None else None
+        if left is not None and right is not None:
+            found[text_of(left)] = text_of(right)
+    return found

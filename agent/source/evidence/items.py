@@ -1,7 +1,7 @@
 """One piece of evidence against one snapshot: is the place there, and what does it hold?
 
 Each item becomes an `Item` with the facts found, or with findings that say why there are none.
-What the items prove together is `agent.source.examine`'s question.
+What the items prove together is `agent.source.evidence.examine`'s question.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from agent.core.names import canonical_name
 from agent.core.proposals import Evidence, Finding
 from agent.core.source import Definition
 from agent.source.definitions import Definitions, same_symbol
-from agent.source.elf import elf_symbols
+from agent.source.evidence.snippets import snippet_problem
 from agent.source.names import folded, kernel_ref
-from agent.source.native import GlobalHead, native_file
-from agent.source.nativesites import NativeSite, native_region
+from agent.source.native.elf import elf_symbols
+from agent.source.native.sites import NativeSite, native_region
+from agent.source.native.structure import GlobalHead, native_file
+from agent.source.native.tables import TableRow, code_object_paths
 from agent.source.paths import is_binary, is_native, is_python, is_runtime, suffix
-from agent.source.pykernels import PyKernel
-from agent.source.pytext import py_text
-from agent.source.sites import MAX_LINES, Region, line_range_problem, region
+from agent.source.python.kernels import PyKernel
+from agent.source.python.sites import MAX_LINES, Region, line_range_problem, region
+from agent.source.python.text import py_text
 from agent.source.snapshot import SourceFile
-from agent.source.snippets import snippet_problem
-from agent.source.tables import TableRow, code_object_paths
 
 _MAX_INSTANTIATION_LINES = 10
 
@@ -271,7 +271,7 @@ def _read_binary(item: Item, names: Sequence[str]) -> None:
     if not fitting:
         item.refuse("E_SYMBOL_MISSING", f"{path} does not hold the kernel's symbol")
         return
-    item.binary_symbol = sorted(fitting, key=lambda one: (one.endswith(".kd"), one))[0]
+    item.binary_symbol = min(fitting, key=lambda one: (one.endswith(".kd"), one))
 
 
 def _read_template(item: Item, names: Sequence[str]) -> None:

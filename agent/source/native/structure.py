@@ -20,10 +20,6 @@ _NOISE = re.compile(
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\(?:\r?\n)?)*)", re.MULTILINE)
 _MACRO_NAME = re.compile(rb"[ \t]*(\w+)(\(([^)]*)\))?")
 _GLOBAL = re.compile(rb"(?<![\w])__global__(?![\w])")
-_ATTRIBUTE = re.compile(
-    rb"\b(?:__launch_bounds__|__attribute__|__maxnreg__|__cluster_dims__|__block_size__"
-    rb"|__declspec|alignas|noexcept|requires|decltype|typename std::enable_if|[A-Z][A-Z0-9_]+_BOUNDS?)\s*\("
-)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
 _NOT_FUNCTIONS = frozenset(
     b"if for while switch return sizeof catch defined static_assert alignof decltype noexcept "
@@ -102,7 +98,7 @@ class NativeFile:
         return tuple(sorted(found, key=lambda block: block.start))
 
     def enclosing(self, offset: int) -> tuple[str, tuple[str, ...]]:
-        """Name the macro or the outermost function around an offset, and that function's classes."""
+        """Name the macro or outermost function around an offset, and the function's classes."""
         macro = self.macro_at(offset)
         if macro is not None:
             return macro.name, ()
@@ -144,7 +140,7 @@ def is_launch(code: bytes, end: int) -> bool:
 
 
 def call_around(code: bytes, offset: int) -> str:
-    """Name the call or macro whose argument list directly holds an offset; "" when there is none."""
+    """Name the call or macro whose argument list directly holds an offset, or ""."""
     depth = 0
     for index in range(offset - 1, max(offset - 2_000, -1), -1):
         char = code[index : index + 1]

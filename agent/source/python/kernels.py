@@ -15,8 +15,8 @@ from tree_sitter import Node
 
 from agent.core.source import KernelOrigin
 from agent.source.parse import captures, first_line, last_line, text_of
-from agent.source.pynames import NameRule, rule_of_value
-from agent.source.pytree import FunctionDef, function_at, functions, imports
+from agent.source.python.naming import NameRule, rule_of_value
+from agent.source.python.tree import FunctionDef, function_at, functions, imports
 
 _ASSIGNMENTS = "(assignment left: (_) @left right: (_) @right) @assignment"
 _AUGMENTED = "(augmented_assignment left: (_) @left right: (_) @right) @augmented"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.core.proposals import Evidence, Finding
-from agent.source.pyguards import atoms, inverted, same_guard
-from agent.source.sites import Region
+from agent.source.python.guards import atoms, inverted, same_guard
+from agent.source.python.sites import Region
 from agent.source.snapshot import SourceFile
 
 

@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from agent.core.proposals import Evidence, ParseQuality, Pin
 from agent.source.checkout import TreeEntry
-from agent.source.items import Item
+from agent.source.evidence.items import Item
+from agent.source.evidence.snippets import snippet_digest
 from agent.source.parse import Grammar, grammar_version
 from agent.source.paths import is_python
-from agent.source.snippets import snippet_digest
-
 
 _MAX_QUOTED = 2_000
 _PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffd]*")
@@ -45,7 +44,7 @@ def pinned(item: Item) -> Evidence:
     )
 
 
-def _place(item: Item) -> tuple[str, str, tuple[str, ...], ParseQuality]:
+def _place(item: Item) -> tuple[str, str, tuple[str, ...], ParseQuality]:  # noqa: PLR0911 - one per kind
     if item.region is not None and item.region.sites:
         site = item.region.sites[0]
         return site.node_type, site.qualname, site.guards, "clean"

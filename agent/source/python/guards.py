@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -30,7 +31,7 @@ def guard_chain(chain: Sequence[Node]) -> tuple[str, ...]:
     module-level conditions around a class or function decide whether it exists, so they stay.
     """
     guards: list[str] = []
-    for parent, child in zip(chain, chain[1:], strict=False):
+    for parent, child in pairwise(chain):
         if parent.type in ("function_definition", "lambda"):
             guards.clear()
         guards.extend(_between(parent, child))
@@ -58,13 +59,25 @@ def normalise(text: str) -> str:
     return " ".join(_TOKEN.findall(re.sub(r"(?m)(?<![\"'\w])#.*$", "", text)))
 
 
-def _between(parent: Node, child: Node) -> Iterator[str]:  # noqa: C901 - one case per node type
+def _between(parent: Node, child: Node) -> Iterator[str]:
+    """Yield the guards that one step of a chain adds."""
     match parent.type:
         case "if_statement" | "elif_clause":
             yield from _if_guards(parent, child)
-        case "while_statement":
-            if _is_field(parent, "body", child):
-                yield from _condition(parent, positive=True)
+        case "while_statement" if _is_field(parent, "body", child):
+            yield from _condition(parent, positive=True)
+        case "block" | "module":
+            yield from _earlier(parent, child)
+        case "except_clause" | "except_group_clause":
+            yield "+" + normalise(text_of(parent).partition(":")[0])
+        case "case_clause" if _is_field(parent, "consequence", child):
+            yield "+" + normalise(text_of(parent).partition("\n")[0].rstrip(":"))
+        case _:
+            yield from _within_expression(parent, child)
+
+
+def _within_expression(parent: Node, child: Node) -> Iterator[str]:
+    match parent.type:
         case "conditional_expression":
             parts = parent.named_children
             if len(parts) == 3 and child != parts[1]:
@@ -73,13 +86,6 @@ def _between(parent: Node, child: Node) -> Iterator[str]:  # noqa: C901 - one ca
             left, operator = parent.child_by_field_name("left"), parent.child(1)
             if left is not None and child != left and operator is not None:
                 yield from _signed(text_of(left), positive=operator.type == "and")
-        case "block" | "module":
-            yield from _earlier(parent, child)
-        case "except_clause" | "except_group_clause":
-            yield "+" + normalise(text_of(parent).partition(":")[0])
-        case "case_clause":
-            if _is_field(parent, "consequence", child):
-                yield "+" + normalise(text_of(parent).partition("\n")[0].rstrip(":"))
         case "list_comprehension" | "generator_expression" | "set_comprehension":
             for clause in parent.named_children:
                 if clause.type == "if_clause" and clause != child:
@@ -196,12 +202,12 @@ def _split(text: str, *operators: str) -> list[str]:
     """Split at operators that stand outside brackets; [] when there are none."""
     parts: list[list[str]] = [[]]
     depth = 0
-    for token in text.split(" "):
-        depth += (token in "([{") - (token in ")]}") if len(token) == 1 else 0
-        if not depth and token in operators:
+    for piece in text.split(" "):
+        depth += (piece in "([{") - (piece in ")]}") if len(piece) == 1 else 0
+        if not depth and piece in operators:
             parts.append([])
         else:
-            parts[-1].append(token)
+            parts[-1].append(piece)
     return [" ".join(part) for part in parts] if len(parts) > 1 else []
 
 

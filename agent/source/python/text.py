@@ -118,7 +118,8 @@ def decorated_with(text: bytes, name: str) -> tuple[str, ...]:
     pattern = re.compile(
         rb"^[ \t]*@[\w.]+\((?:[^()]|\([^()]*\))*?[\"']"
         + re.escape(name.encode())
-        + rb"[\"'](?:[^()]|\([^()]*\))*?\)[ \t]*\r?\n(?:[ \t]*@[^\n]*\n)*[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)",
+        + rb"[\"'](?:[^()]|\([^()]*\))*?\)[ \t]*\r?\n(?:[ \t]*@[^\n]*\n)*"
+        + rb"[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)",
         re.MULTILINE,
     )
     return tuple(found.decode() for found in pattern.findall(text))

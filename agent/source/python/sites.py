@@ -7,7 +7,7 @@ except that it may be the first lines of one statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -16,8 +16,9 @@ from tree_sitter import Node
 
 from agent.core.proposals import Finding
 from agent.source.parse import TreeCache, first_line, last_line, text_of
-from agent.source.pyguards import guard_chain
-from agent.source.pytree import (
+from agent.source.python.guards import guard_chain
+from agent.source.python.standins import is_fake
+from agent.source.python.tree import (
     IMPORTS,
     callee_of,
     chain_to,
@@ -29,7 +30,6 @@ from agent.source.pytree import (
     statement_of,
 )
 from agent.source.snapshot import SourceFile
-from agent.source.standins import is_fake
 
 MAX_LINES = 40
 SiteKind = Literal["call", "launch", "assignment", "compiled"]
@@ -102,26 +102,35 @@ def region(file: SourceFile, trees: TreeCache, lines: tuple[int, int]) -> Region
     noise = _noise(file, root, lines)
     if noise is not None:
         return _nothing(noise)
-    sites = tuple(_sites(root, lines))
     problems = tuple(_cuts(file, root, lines))
     if problems:
         return _nothing(*problems)
+    sites = tuple(_sites(root, lines))
+    hosted = tuple(site for site in sites if not in_device_code(site))
+    wrong = _refused(file, lines, sites, hosted)
+    if wrong is not None:
+        return _nothing(wrong)
+    return Region(hosted, hosted[0].qualname, hosted[0].guards, ())
+
+
+def _refused(
+    file: SourceFile, lines: tuple[int, int], sites: Sequence[Site], hosted: Sequence[Site]
+) -> Finding | None:
+    """Say why the sites of a range are no emission."""
     if not sites:
-        return _nothing(_no_node(file, lines))
+        return _no_node(file, lines)
     if all(_in_fake(site) for site in sites):
         message = "is in a stand-in (shape inference, abstract or overload) that runs nothing"
-        return _nothing(_finding("E_IN_STUB", file, lines, message))
-    hosted = tuple(site for site in sites if not in_device_code(site))
+        return _finding("E_IN_STUB", file, lines, message)
     if not hosted:
         message = "is inside a kernel: it runs on the device and launches nothing"
-        return _nothing(_finding("E_IN_KERNEL", file, lines, message))
-    sites = hosted
-    names = {site.qualname for site in sites}
-    if len(names) != 1 or not _within_function(sites[0]):
+        return _finding("E_IN_KERNEL", file, lines, message)
+    names = {site.qualname for site in hosted}
+    if len(names) != 1 or not _within_function(hosted[0]):
         found = ", ".join(sorted(name or "module level" for name in names))
         message = f"is not inside exactly one function ({found})"
-        return _nothing(_finding("E_NOT_IN_FUNCTION", file, lines, message))
-    return Region(sites, sites[0].qualname, sites[0].guards, ())
+        return _finding("E_NOT_IN_FUNCTION", file, lines, message)
+    return None
 
 
 def sites_named(file: SourceFile, trees: TreeCache, name: str) -> Iterator[Site]:
@@ -201,7 +210,7 @@ def _store_site(root: Node, node: Node) -> Site:
     return _site(root, node, "assignment", "", text_of(left) if left else "", first_line(node))
 
 
-def _site(root: Node, node: Node, kind: SiteKind, symbol: str, callee: str, line: int) -> Site:  # noqa: PLR0913 - one constructor for all kinds
+def _site(root: Node, node: Node, kind: SiteKind, symbol: str, callee: str, line: int) -> Site:
     chain = tuple(chain_to(root, node))
     return Site(
         kind,

@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 
 from agent.source.definitions import Definitions
-from agent.source.pytext import py_text
+from agent.source.python.text import py_text
 from agent.source.snapshot import SourceFile
+
 
 def is_used(bundles: Sequence[Definitions], file: SourceFile, qualname: str) -> bool:
     """Tell whether any runtime code mentions the function, or its outermost named owner."""

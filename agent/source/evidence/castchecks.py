@@ -12,12 +12,12 @@ from typing import Protocol
 
 from agent.core.proposals import Finding, RunContext
 from agent.core.source import CallSite, KernelOrigin
-from agent.source.casts import Cast, cast_destination, never_casts, read_cast
-from agent.source.contradictions import Contradictions
 from agent.source.definitions import Definitions
-from agent.source.items import Item
+from agent.source.evidence.contradictions import Contradictions
+from agent.source.evidence.items import Item
 from agent.source.paths import is_python
-from agent.source.sites import Site, in_device_code, sites_named
+from agent.source.python.casts import Cast, cast_destination, never_casts, read_cast
+from agent.source.python.sites import Site, in_device_code, sites_named
 from agent.source.snapshot import SourceFile
 
 _DIRECTIONS = {"CastFromFP8": "from", "CastToFP8": "to"}

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from agent.core.names import canonical_name
 from agent.core.proposals import Finding
-from agent.source.items import Item
+from agent.source.evidence.items import Item
 from agent.source.parse import captures, text_of
 
 _NAME = re.compile(r"^triton_(?:poi|red|per|tem|for|mm|bmm|conv)_fused_(.+?)_?\d*$")
@@ -38,7 +38,8 @@ _WORDS = tuple(sorted((
     "cos", "neg", "abs", "amax", "amin", "argmax", "argmin", "max", "min", "clamp", "clamp_min",
     "clamp_max", "where", "cat", "gather", "scatter", "scatter_add", "index", "index_put",
     "index_select", "embedding", "arange", "bitwise_and", "bitwise_or", "bitwise_not", "eq", "ne",
-    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "masked_fill", "native_layer_norm",
+    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "masked_fill",
+    "native_layer_norm",
     "topk", "sort", "cumsum", "var_mean", "var", "any", "all", "zeros", "zeros_like", "ones",
     "ones_like", "full", "full_like", "copy", "copy_", "clone", "constant_pad_nd", "repeat", "sub_",
     "remainder", "floor_divide", "floor", "round", "reciprocal", "erf", "softplus", "minimum",
@@ -47,6 +48,12 @@ _WORDS = tuple(sorted((
     "fill", "lerp", "unbind", "flip", "roll", "sign", "square",
 ), key=len, reverse=True))
 # fmt: on
+
+
+_OPERATIONS = (
+    "binary_operator", "comparison_operator", "unary_operator", "augmented_assignment", "call",
+    "subscript",
+)  # fmt: skip
 
 
 def name_operators(name: str) -> frozenset[str] | None:
@@ -67,7 +74,7 @@ def name_operators(name: str) -> frozenset[str] | None:
 def function_operators(function: Node) -> frozenset[str]:
     """Give the tensor operators of a function body, as Inductor names them."""
     found: set[str] = set()
-    query = "[(binary_operator) (comparison_operator) (unary_operator) (augmented_assignment) (call) (subscript)] @n"
+    query = f"[{' '.join(f'({one})' for one in _OPERATIONS)}] @n"
     for node in captures("python", query, function).get("n", []):
         if node.type == "call":
             called = node.child_by_field_name("function")

@@ -1,0 +1,1 @@
+"""Check a proposal's evidence: each item, what the items prove together, and pins."""

@@ -1,0 +1,1 @@
+"""What Python source says: syntax trees, kernels, guards, emission sites, casts."""
