@@ -6,7 +6,7 @@ from agent.core.proposals import Finding
 
 _WEIGHT = (
     # The proposal is not one, or claims what only the gate may say.
-    "E_FORBIDDEN_KEY", "E_UNVERIFIABLE_CLAIM", "E_CATEGORY", "E_NON_ASCII", "E_TOO_LONG",
+    "E_UNVERIFIABLE_CLAIM", "E_CATEGORY", "E_NON_ASCII", "E_TOO_LONG",
     "E_REGEX_SYNTAX", "E_MATCHES_EMPTY", "E_NESTED_QUANTIFIER",
     # The place is not readable.
     "E_PATH_UNSAFE", "E_PATH_SYMLINK", "E_SUBMODULE", "E_PATH_NOT_IN_TREE", "E_REPO_UNKNOWN",

@@ -247,9 +247,7 @@ def _module_flags(root: Node) -> dict[str, str]:
     query = "(module (expression_statement (assignment left: (identifier) right: (_)) @a))"
     found = {}
     for node in captures("python", query, root).get("a", []):
-        statement = node.named_child(0)
-        left = statement.child_by_field_name("left") if statement is not None else None
-        right = statement.child_by_field_name("right") if statement is not None else None
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is not None and right is not None:
             found[text_of(left)] = text_of(right)
     return found
