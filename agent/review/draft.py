@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent.core.kernels import Signature, SignatureStats, Trace
+from agent.core.names import canonical_name
 from agent.core.proposals import Origin, Verdict
 from agent.core.rules import Acceptance, CategoryId, Label, Rule, RuleId, RuleSet
 from agent.review.naming import new_rule_id
@@ -20,9 +21,12 @@ from agent.ruleset.match import Matcher, Pattern
 from agent.ruleset.writing import file_text
 
 MAX_EXAMPLES, MAX_COUNTEREXAMPLES = 5, 2
-MAX_NEAR_NAME = 400
+MAX_NEAR_NAME = 250
 """Names longer than this are no near misses: they would drown the rule in the diff."""
-_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}|\d+")
+_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}")
+_HEAD = re.compile(r"[^<(]*")
+_COMMON = frozenset({"void", "kernel", "const", "int", "float"})
+"""Words that make no two kernels look alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +216,10 @@ def _kernels(
 
 
 def _words(names: Iterable[str]) -> set[str]:
-    return {word.lower() for name in names for word in _WORD.findall(name)}
+    """Give the words of the names themselves, template arguments and parameters left out."""
+    heads = (_HEAD.match(canonical_name(name)) for name in names)
+    found = (word.lower() for head in heads if head for word in _WORD.findall(head[0]))
+    return set(found) - _COMMON
 
 
 def _lines(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from agent.core.proposals import Finding
 from agent.core.text import shown
 from agent.review.display import counted, milliseconds
 from agent.review.session import Outcome, count_states
+from agent.workflows.propose import ProposeResult
 from agent.workflows.review import ReviewResult
 
 SCHEMA = 1
@@ -26,6 +27,37 @@ def outcomes_json(result: ReviewResult, command: str) -> dict[str, Any]:
         "kept": result.kept,
         "warnings": findings_json(result.findings),
     }
+
+
+def proposals_json(result: ProposeResult) -> dict[str, Any]:
+    """Give the JSON form of `propose`: as `outcomes_json`, with what each family came to."""
+    families = [
+        {
+            "family": one.family.stem,
+            "names": list(one.family.names),
+            "count": one.family.count,
+            "time_ns": one.family.time_ns,
+            "share": round(one.family.share, 6),
+            "answer": one.answer,
+            "proposal": one.verdict.proposal.id if one.verdict else "",
+            "reason": one.reason,
+        }
+        for one in result.asked
+    ]
+    return {**outcomes_json(result.review, "propose"), "families": families}
+
+
+def proposals_text(result: ProposeResult) -> list[str]:
+    """Give one line per family that came to nothing, then the lines of the review."""
+    lines = [
+        f"{one.answer:<9} {100 * one.family.share:5.2f} %  "
+        f"{shown(one.family.stem, limit=MAX_PATTERN)}: {shown(one.reason, limit=200)}"
+        for one in result.asked
+        if one.answer in {"abstained", "failed"}
+    ]
+    if not result.asked:
+        lines.append("nothing to ask about: no family of unlabelled kernels is large enough")
+    return [*lines, *outcomes_text(result.review)]
 
 
 def findings_json(findings: Sequence[Finding]) -> list[dict[str, str]]:

@@ -1,0 +1,165 @@
+"""`propose`: what is unlabelled -> proposals -> the gate -> a review -> the rule file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from agent.core.kernels import Trace
+from agent.core.proposals import Verdict
+from agent.core.rules import RuleSet
+from agent.errors import UsageError
+from agent.proposing.families import Family, rank_families
+from agent.review.journal import Journal
+from agent.review.records import RUN, Kept, kept_in, run_record
+from agent.review.repository import RuleRepository
+from agent.review.session import Console, Outcome, State
+from agent.ruleset.match import label_trace
+from agent.workflows.asking import Asked, ask_offline
+from agent.workflows.inputs import OpenInputs, Reading, RunInputs, kept_run, open_inputs
+from agent.workflows.review import ReviewOptions, ReviewResult, decide, open_for_commits
+from agent.workflows.workbench import Workbench
+from agent.workflows.workplace import Workplace, open_workplace
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeOptions:
+    """What is asked about, and what happens with the answers.
+
+    `min_share` is a part of 1; families below it are left out.
+    """
+
+    review: ReviewOptions = field(default_factory=ReviewOptions)
+    min_share: float = 0.001
+    max_families: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeResult:
+    """What became of each family that was asked about, and of each proposal."""
+
+    asked: tuple[Asked, ...]
+    review: ReviewResult
+
+
+def propose_rules(
+    inputs: RunInputs,
+    options: ProposeOptions,
+    console: Console,
+    *,
+    reading: Reading = nullcontext,
+) -> ProposeResult:
+    """Propose rules for what a run leaves unlabelled, and let them be decided on.
+
+    Raises:
+        LabelAgentError: see `agent.errors`; what was answered and decided before is kept.
+    """
+    _check(inputs, options)
+    place = open_workplace(options.review.rules)
+    with Journal(place.journal) as journal:
+        repository = None
+        kept = kept_in(journal.records(), str(place.journal))
+        if options.review.decides:
+            place, kept, repository = open_for_commits(place, journal, options.review)
+        opened = open_inputs(inputs, reading=reading)
+        bench = _bench(inputs, opened, place, journal, kept, options)
+        trace = _trace(opened)
+        families = _families(trace, opened.baseline, place, options)
+        asked = tuple(ask_offline(families, trace, opened, bench))
+        outcomes = _decided(asked, bench, kept, repository, console, options.review)
+        result = ReviewResult(outcomes, place.name, journal.findings)
+        return ProposeResult(asked, result)
+
+
+def _check(inputs: RunInputs, options: ProposeOptions) -> None:
+    if not inputs.repos:
+        hint = "add --repo DIR: a checkout of what the trace ran, at the commit it ran"
+        raise UsageError(
+            "RV022", "a rule needs evidence from source, and no checkout is named", hint=hint
+        )
+    if not 0 <= options.min_share <= 1:
+        raise UsageError(
+            "RV022", "--min-share is a part of 1", hint="0.001 is a tenth of a per cent"
+        )
+
+
+def _trace(opened: OpenInputs) -> Trace:
+    if opened.trace is None:
+        raise UsageError("RV022", "no trace is named", hint="label-agent propose TRACE --repo DIR")
+    return opened.trace
+
+
+def _families(
+    trace: Trace, baseline: Trace | None, place: Workplace, options: ProposeOptions
+) -> tuple[Family, ...]:
+    return rank_families(
+        label_trace(trace, place.ruleset),
+        None if baseline is None else baseline.stats,
+        min_share=options.min_share,
+        max_families=options.max_families,
+    )
+
+
+def _bench(
+    inputs: RunInputs,
+    opened: OpenInputs,
+    place: Workplace,
+    journal: Journal,
+    kept: Kept,
+    options: ProposeOptions,
+) -> Workbench:
+    run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
+    if kept.runs.get(run.id) != run:
+        journal.append(RUN, run_record(run))
+    return Workbench(
+        place,
+        journal,
+        run.id,
+        opened.trace,
+        opened.judge,
+        opened.read,
+        recorded=dict(kept.verdicts),
+    )
+
+
+def _decided(
+    asked: Sequence[Asked],
+    bench: Workbench,
+    kept: Kept,
+    repository: RuleRepository | None,
+    console: Console,
+    options: ReviewOptions,
+) -> tuple[Outcome, ...]:
+    """Let what is admitted be decided; what a person decided before is not asked again."""
+    verdicts = _distinct(one.verdict for one in asked if one.verdict is not None)
+    admitted = [one for one in verdicts if one.admitted]
+    fresh = [one for one in admitted if _again(one, kept, bench.place.ruleset)]
+    before = [_earlier(one, kept) for one in admitted if one not in fresh]
+    refused = [Outcome(one, "refused") for one in verdicts if not one.admitted]
+    if repository is None:
+        pending = (Outcome(one, "pending") for one in fresh)
+        return (*pending, *before, *refused)
+    return (*decide(fresh, bench, repository, console, options), *before, *refused)
+
+
+def _again(verdict: Verdict, kept: Kept, ruleset: RuleSet) -> bool:
+    """Tell whether somebody has to be asked: undecided, or accepted and since taken out again."""
+    proposal_id = verdict.proposal.id
+    if not kept.settled(proposal_id):
+        return True
+    intent = kept.intents.get(proposal_id)
+    accepted = kept.decisions[proposal_id].action == "accept"
+    return accepted and (intent is None or intent.rule_id not in ruleset.by_id)
+
+
+def _earlier(verdict: Verdict, kept: Kept) -> Outcome:
+    """Give what was decided in an earlier run."""
+    decision = kept.decisions[verdict.proposal.id]
+    reason = f"decided before: {decision.reason}" if decision.reason else "decided before"
+    state: State = "accepted" if decision.action == "accept" else "rejected"
+    return Outcome(verdict, state, reason=reason)
+
+
+def _distinct(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    return list({verdict.proposal.id: verdict for verdict in verdicts}.values())
