@@ -167,7 +167,10 @@ class _BlockReader:
             shown = self.text[err.pos : err.pos + 12].encode("utf-8", "replace").decode()
             return err.pos, f"{err.msg.lower()}, found {shown!r}"
         if isinstance(err, _BareWordError):
-            found = next(word for word in _BARE.finditer(self.text, at) if word.group(1))
+            words = (word for word in _BARE.finditer(self.text, at) if word.group(1))
+            found = next(words, None)
+            if found is None:
+                return at, "a bare word in this event is not JSON"
             return found.start(1), f"{found.group(1)} is not JSON"
         return at, "nested too deeply"
 
