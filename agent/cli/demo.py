@@ -12,28 +12,21 @@ import typer
 
 from agent.cli.screen import talk
 
-STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+STEPS: tuple[tuple[str, str], ...] = (
     (
         "What ran with the FP8 cache, under the built-in rules: three kernels have no label yet.",
-        ("label", "../traces/fp8"),
+        "label ../traces/fp8",
     ),
     (
-        "Rules for them, proposed offline, proven against ../tinyserve, accepted where validated.",
-        (
-            "propose",
-            "../traces/fp8",
-            "--baseline",
-            "../traces/bf16",
-            "--repo",
-            "../tinyserve",
-            "--model",
-            "offline",
-            "--accept",
-            "validated",
-        ),
+        "Rules for what ran before the change, proposed offline and proven against ../tinyserve.",
+        "propose ../traces/bf16 --repo ../tinyserve --accept validated",
     ),
-    ("Every rule's evidence, checked again.", ("verify", "--repo", "../tinyserve")),
-    ("What the FP8 cache cost.", ("diff", "../traces/bf16", "../traces/fp8")),
+    (
+        "Rules for what only the new run has.",
+        "propose ../traces/fp8 --baseline ../traces/bf16 --repo ../tinyserve --accept validated",
+    ),
+    ("Every rule's evidence, checked again.", "verify --repo ../tinyserve"),
+    ("What the FP8 cache cost.", "diff ../traces/bf16 ../traces/fp8"),
 )
 
 
@@ -55,17 +48,17 @@ def demo(
     talk(f"made traces and a made serving checkout, in {folder}")
     worst = 0
     with contextlib.chdir(laid.rules):
-        for what, arguments in STEPS:
-            worst = max(worst, _step(what, arguments))
+        for what, command in STEPS:
+            worst = max(worst, _step(what, command))
     sys.stdout.write(
         f"\nEverything is in {folder}: the rule file is {folder}/rules/label-rules.toml\n"
     )
     return worst
 
 
-def _step(what: str, arguments: tuple[str, ...]) -> int:
+def _step(what: str, command: str) -> int:
     from agent.cli import main
 
-    sys.stdout.write(f"\n# {what}\n$ label-agent {shlex.join(arguments)}\n\n")
+    sys.stdout.write(f"\n# {what}\n$ label-agent {command}\n\n")
     sys.stdout.flush()
-    return main(arguments)
+    return main(shlex.split(command))

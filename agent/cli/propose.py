@@ -22,6 +22,14 @@ ShareOption = Annotated[
     float,
     typer.Option("--min-share", help="Leave out families below this part of GPU time."),
 ]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Who proposes: offline works from definitions and words alone, without any model.",
+    ),
+]
 FamiliesOption = Annotated[
     int, typer.Option("--max-families", min=1, max=1_000, help="Ask about at most so many.")
 ]
@@ -34,6 +42,7 @@ def propose(
     names: NamesOption = "",
     context: ContextOption = None,
     rules: RulesOption = None,
+    model: ModelOption = "offline",
     min_share: ShareOption = 0.001,
     max_families: FamiliesOption = 20,
     accept: AcceptOption = None,
@@ -56,6 +65,7 @@ def propose(
     from agent.workflows.report import proposals_json, proposals_text
     from agent.workflows.review import ReviewOptions
 
+    _require_offline(model)
     console = TerminalConsole()
     inputs = RunInputs(
         traces=tuple(traces),
@@ -74,3 +84,12 @@ def propose(
     text = to_json(proposals_json(result)) if json else "\n".join(proposals_text(result))
     write_result(text, output)
     return 1 if any(one.state == "refused" for one in result.review.outcomes) else 0
+
+
+def _require_offline(model: str) -> None:
+    if model != "offline":
+        from agent.errors import UsageError
+
+        raise UsageError(
+            "PR001", f"no proposer is called {model!r}", hint="leave --model out, or give offline"
+        )
