@@ -142,8 +142,8 @@ def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> st
     heads = ["category", "diff ms", *(["per pass %", "raw %"] if per_pass else ["diff %"])]
     heads += ["base ms", "new ms", "base calls", "new calls"]
     rows: list[tuple[list[Cell], str]] = [
-        (_category(row, index, diff, millis), kernel_table(row, diff, millis, top))
-        for index, row in enumerate(sorted_rows(diff.categories, sort), 1)
+        (_category(row, diff, millis), kernel_table(row, diff, millis, top))
+        for row in sorted_rows(diff.categories, sort)
     ]
     base, new = total_of(diff.categories)
     total = (
@@ -153,9 +153,9 @@ def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> st
     return sortable_with_details("Categories", heads, rows) + paragraph(total, css="soft")
 
 
-def _category(row: CategoryRow, index: int, diff: TraceDiff, millis: Millis) -> list[Cell]:
+def _category(row: CategoryRow, diff: TraceDiff, millis: Millis) -> list[Cell]:
     tag = f' <span class="tag">{row.status}</span>' if row.status != "both" else ""
-    name = Cell(f'<span id="category-{index}">{text(row.category)}</span>{tag}', str(row.category))
+    name = Cell(f"<span>{text(row.category)}</span>{tag}", str(row.category))
     cells = [name, coloured(millis(row.delta_ns, signed=True), row.delta_ns)]
     if not diff.work.equal and diff.work.ratio is not None:
         cells.append(_relative(row, diff.work.scale))

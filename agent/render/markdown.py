@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 
 from agent.core.text import shown
 
-_SPECIAL = re.compile(r"[\\`*_\[\]#|<>~&]|:(?=//)|(?<=www)\.")
+_SPECIAL = re.compile(r"[\\`*_\[\]#|~]|:(?=//)|(?<=www)\.")
 
 
 def cell(text: str, *, limit: int = 0) -> str:
     """Give foreign text as one table cell or line."""
-    return _SPECIAL.sub(r"\\\g<0>", shown(text, limit=limit))
+    return escape(_SPECIAL.sub(r"\\\g<0>", shown(text, limit=limit)), quote=False)
 
 
 def code(name: str, *, limit: int = 200) -> str:

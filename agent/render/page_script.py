@@ -49,13 +49,6 @@ SCRIPT = """
     toggles.forEach((toggle) => fold(toggle, open));
     button.textContent = open ? "Close all" : "Open all";
   }));
-  const show = () => {
-    const found = location.hash && document.getElementById(location.hash.slice(1));
-    const toggle = found && found.closest("tbody").querySelector("button.toggle");
-    if (toggle) { fold(toggle, true); toggle.focus(); }
-  };
-  addEventListener("hashchange", show);
   document.documentElement.classList.add("live");
-  show();
 })();
 """

@@ -19,6 +19,7 @@ main {{ max-width: 1180px; margin: 0 auto; padding: 20px 24px 64px; }}
 h1 {{ font-size: 1.45rem; line-height: 1.25; margin: 0 0 4px; overflow-wrap: anywhere; }}
 h2 {{ font-size: 1.1rem; margin: 32px 0 10px; }}
 h3 {{ font-size: 1rem; margin: 16px 0 6px; }}
+h2, h3 {{ overflow-wrap: anywhere; }}
 p {{ margin: 6px 0; overflow-wrap: anywhere; }}
 .lead {{ font-size: 1.1rem; }}
 .soft {{ color: var(--soft); }}

@@ -22,6 +22,7 @@ ROW = 26
 BAR = 16
 HEAD = 8
 NARROW = 560
+DIGIT = 9
 
 STYLE = """
 .waterfall text { font: 13px system-ui, sans-serif; fill: #1c2128; }
@@ -75,7 +76,8 @@ def _svg(diff: TraceDiff, width: int, inner: str) -> str:
 
 def _draw(bars: tuple[Bar, ...], width: int, millis: Millis) -> str:
     narrow = width < NARROW
-    left, right = (126, 70) if narrow else (200, 110)
+    left = 134 if narrow else 200
+    right = 16 + DIGIT * max(len(millis(bar.delta_ns, signed=True)) for bar in bars)
     low = min(min(bar.start_ns, bar.end_ns) for bar in bars)
     high = max(max(bar.start_ns, bar.end_ns) for bar in bars)
     room = width - left - right

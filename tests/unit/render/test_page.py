@@ -1,0 +1,115 @@
+"""The HTML page and the SVG, as text."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from agent.compare.table import compare_traces
+from agent.render.html import diff_html, label_html
+from agent.render.svg import waterfall_svg
+from tests.unit.compare.runs import run
+from tests.unit.render.pairs import hostile, incomplete, one_run, plain
+
+PAGES = {
+    "plain": diff_html(plain()),
+    "hostile": diff_html(hostile()),
+    "incomplete": diff_html(incomplete()),
+    "label": label_html(one_run()),
+    "parts": diff_html(compare_traces(*[run({"A/a": (1, 1)}, {"A/a": (1, 2)})] * 2, by="rank")),
+}
+VOID = {"meta", "link", "br"}
+
+
+class Outline(HTMLParser):
+    """Checks that tags nest, and gathers what could load or run something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.risky: list[str] = []
+        self.counts: dict[str, int] = {}
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name.startswith("on") or name in {"src", "href", "style", "action", "srcset"}:
+                self.risky.append(f"{tag} {name}={value}")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+
+def outline(page: str) -> Outline:
+    seen = Outline()
+    seen.feed(page)
+    assert seen.open == []
+    return seen
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_nests_and_loads_nothing(name):
+    seen = outline(PAGES[name])
+    assert seen.risky == ["link href=data:,"]
+    assert len(seen.ids) == len(set(seen.ids))
+    assert seen.counts["script"] == seen.counts["style"] == 1
+    assert not {"img", "iframe", "object", "form", "b-script"} & set(seen.counts)
+
+
+def test_hostile_names_add_no_tag():
+    """The hostile page has the tags of the plain one and no others."""
+    assert set(outline(PAGES["hostile"]).counts) <= set(outline(PAGES["plain"]).counts) | {
+        "b",
+        "br",
+    }
+
+
+def test_the_policy_allows_one_style_one_script_and_no_request():
+    policy = re.search(r'Security-Policy" content="([^"]*)"', PAGES["plain"])
+    assert policy is not None
+    rules = dict(part.strip().split(" ", 1) for part in html.unescape(policy[1]).split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    for kind in ("style-src", "script-src"):
+        assert re.fullmatch(r"'sha256-[A-Za-z0-9+/=]{44}'", rules[kind])
+
+
+def test_a_page_is_the_same_bytes_each_time():
+    assert diff_html(plain()) == PAGES["plain"]
+
+
+def test_what_must_be_said_first_stands_before_any_figure():
+    page = PAGES["incomplete"]
+    assert page.index("DF110") < page.index("<dl")
+    assert "savings" not in page.split("<script>")[0].split("</style>")[1]
+
+
+@pytest.mark.parametrize("make", [plain, hostile, incomplete])
+@pytest.mark.parametrize("width", [376, 960])
+def test_the_waterfall_is_a_drawing_of_its_own(make, width):
+    root = ET.fromstring(waterfall_svg(make(), width=width))
+    assert root.get("width") == str(width)
+    names = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert names <= {"svg", "style", "title", "rect", "line", "text"}
+    for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
+        if rect.get("x"):
+            assert float(rect.get("x")) >= 0
+            assert float(rect.get("x")) + float(rect.get("width")) <= width
+
+
+def test_a_comparison_without_differences_still_draws():
+    one = run({"A/a": (1, 1)})
+    assert "nothing changed" in waterfall_svg(compare_traces(one, one))

@@ -1,0 +1,113 @@
+"""Reports as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
+from agent.render.diff_text import diff_text
+from agent.render.label_report import label_text
+from tests.unit.compare.runs import run
+from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [80, 100, 132])
+@pytest.mark.parametrize("make", [plain, hostile, incomplete])
+def test_a_comparison_fits_the_width(make, width):
+    assert max(map(cell_width, diff_text(make(), width=width).split("\n"))) <= width
+
+
+def test_a_wider_terminal_shows_raw_and_per_pass_changes():
+    assert "diff %" not in diff_text(plain(), width=80)
+    assert "diff %" in diff_text(plain(), width=132)
+
+
+def test_what_must_be_said_first_stands_first():
+    assert diff_text(plain()).startswith("! DF120 unequal work")
+    assert diff_text(incomplete()).startswith("! DF110 incomplete capture on side new")
+
+
+def test_a_comparison_says_its_result_where_to_look_and_its_rules():
+    text = words(diff_text(plain()))
+    assert "result: kernel time per pass -0.52 % (raw sums -0.670 ms, -10.47 %)" in text
+    assert "residual 0 ns" in text
+    assert "CastFromFP8: at most 0.540 ms (9.42 %)" in text
+    assert "sglang@21c4fc6334d1 python/backend.py:7-8, when self.dtype == fp8" in text
+    assert "rules test@1, digest 000000000000" in text
+    assert "suggestion: in MLA" in text
+
+
+def test_an_incomplete_capture_draws_no_conclusion():
+    text = words(diff_text(incomplete()))
+    assert "result: no conclusion: the capture is incomplete" in text
+    assert "differences, not claimed" in text
+    assert "savings" not in text
+
+
+def test_equal_runs_have_nothing_to_list():
+    one = run({"GEMM/a": (1, 10)})
+    from agent.compare.table import compare_traces
+
+    text = diff_text(compare_traces(one, one))
+    assert "result: no difference" in text
+    assert "ledger: nothing changed" in text
+
+
+def test_no_kernels_are_listed_with_top_0():
+    assert "largest differences" not in diff_text(plain(), top=0)
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [("time", "GEMM"), ("delta", "MLA"), ("calls", "RMSNorm"), ("name", "CastFromFP8")],
+)
+def test_categories_stand_in_the_order_asked_for(sort, first):
+    lines = diff_text(plain(), sort=sort).split("\n")
+    head = next(index for index, line in enumerate(lines) if line.startswith("category"))
+    assert lines[head + 1].split()[0] == first
+
+
+def test_nothing_that_moves_a_cursor_or_reorders_text_gets_through():
+    text = diff_text(hostile(), top=100)
+    assert not {char for char in text if not (char.isprintable() or char == "\n")}
+    for name in HOSTILE[:6]:
+        assert name.replace(" ", "").replace("/", "") in text.replace("\n    ", "").replace(" ", "")
+
+
+def test_a_run_shows_its_sums_coverage_and_unlabelled_kernels():
+    text = words(label_text(one_run()))
+    assert "decode.json: 6 kernels · sum 0.500000 ms" in text
+    assert "GEMM 4 0.400000 80.00 %" in text
+    assert (
+        "coverage: validated 0.00 % · vendor 80.00 % · inferred 0.00 % · unlabelled 20.00 %" in text
+    )
+    assert "20.00 %, 0.100000 ms, 2 calls Unlabelled/odd" in text
+
+
+def test_a_name_longer_than_three_lines_is_cut_in_its_middle():
+    lines = name_lines("a" * 500 + "tail", 60)
+    assert len(lines) == 3
+    assert "…" in "".join(lines)
+    assert lines[-1].endswith("tail")
+
+
+def test_wide_letters_count_two_cells():
+    assert cell_width("核a") == 3
+    assert cell_width(cut_middle("核" * 40, 11)) <= 11
+
+
+def test_columns_align_and_only_the_flexible_one_is_cut():
+    columns = [Column("name", "left", flexible=True), Column("n")]
+    assert table(columns, [["x" * 40, "1,234"], ["y", "5"]], 20) == [
+        "name               n",
+        "xxxxxx…xxxxxx  1,234",
+        "y                  5",
+    ]
+
+
+def test_a_number_and_its_unit_stay_on_one_line():
+    assert not any(line.strip() == "%" for line in wrapped("x " * 30 + "13.88 %", 66))
