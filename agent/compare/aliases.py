@@ -35,6 +35,9 @@ def match_aliases(
     rows: Iterable[KernelRow],
 ) -> tuple[tuple[KernelRow, ...], tuple[Alias, ...]]:
     """Merge rows that are one kernel in two spellings, and list what was merged."""
+    rows = tuple(rows)
+    if not {"new", "gone"} & {row.status for row in rows}:
+        return rows, ()
     spelled = _merge(rows, spelling, _is_safe_spelling)
     merged = _merge(spelled, _without_bare_ordinals, _is_one_to_one)
     aliases = [

@@ -19,6 +19,7 @@ from agent.compare.comparable import comparability_findings, unresolved_findings
 from agent.compare.impact import Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
 from agent.compare.noise import Noise, measure_noise
+from agent.compare.notebook import notebook_html
 from agent.compare.notes import hidden_findings, work_findings
 from agent.compare.phases import By, as_by, split
 from agent.compare.replaced import Replacement, suggest_replacements
@@ -92,6 +93,10 @@ class TraceDiff(Tabular):
             "new_time_ns": [kernel.new.time_ns for kernel in kernels],
             "delta_ns": [kernel.delta_ns for kernel in kernels],
         }
+
+    def _repr_html_(self) -> str:
+        """Show the category table in a notebook."""
+        return notebook_html(self.findings, self.categories)
 
     @property
     def comparable(self) -> bool:

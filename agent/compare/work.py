@@ -156,7 +156,7 @@ def _near(one: Fraction, other: Fraction) -> bool:
 def _per_rank_calls(
     base: Trace, new: Trace, rows: Iterable[CategoryRow], consensus: Consensus
 ) -> list[tuple[int, int]]:
-    """Give the agreeing rows' calls per rank, where both sides' ranks divide them evenly."""
+    """Give the agreeing rows' calls per rank, rounded, where both sides have as many ranks."""
     n_base, n_new = len(base.ranks), len(new.ranks)
     if n_base != n_new:
         return []
@@ -165,9 +165,7 @@ def _per_rank_calls(
         calls = _calls(row)
         if not (calls.base and calls.new and agrees(calls, consensus.ratio)):
             continue
-        if calls.base % n_base or calls.new % n_new:
-            return []
-        pairs.append((calls.base // n_base, calls.new // n_new))
+        pairs.append((round(Fraction(calls.base, n_base)), round(Fraction(calls.new, n_new))))
     return pairs
 
 

@@ -7,9 +7,11 @@ six decimals. Strings are verbatim; `to_json` writes them in ASCII with escapes 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 
 from agent.compare.aliases import Alias
+from agent.compare.gates import GateResult
 from agent.compare.impact import Impact
 from agent.compare.ledger import Ledger, LedgerEntry
 from agent.compare.noise import Noise, Range, Spread
@@ -50,7 +52,7 @@ def label_document(labelled: LabelledTrace, *, top: int = 10, rollup: bool = Fal
     }
 
 
-def diff_document(diff: TraceDiff, *, top: int = 0) -> Json:
+def diff_document(diff: TraceDiff, *, top: int = 0, gates: Sequence[GateResult] = ()) -> Json:
     """Give a comparison as a document; `top` bounds the kernels of a category, 0 gives all."""
     document = {
         "schema": SCHEMA,
@@ -76,6 +78,10 @@ def diff_document(diff: TraceDiff, *, top: int = 0) -> Json:
         "warnings": list(map(_finding, diff.findings)),
         "ruleset": ruleset_document(diff.ruleset),
         "rollup": diff.rollup,
+        "gates": [
+            {"expression": gate.expression, "failed": gate.failed, "message": gate.message}
+            for gate in gates
+        ],
     }
     if diff.parts:
         document["parts"] = [
