@@ -281,17 +281,18 @@ class Collector:
     @staticmethod
     def _durations(rank: RankColumns, events: list[Event]) -> Sequence[int]:
         durations = all_to_ns([event.dur for event in events])
+        known: Sequence[int] = durations  # type: ignore[assignment] # None is taken out below
         if None in durations:
             rank.no_time += durations.count(None)
-            durations = [duration or 0 for duration in durations]
-        if min(durations) < 0:  # type: ignore[type-var] # no None is left
-            rank.negative += sum(duration < 0 for duration in durations if duration)
-            durations = [max(0, duration or 0) for duration in durations]
-        return durations  # type: ignore[return-value] # no None is left
+            known = [duration or 0 for duration in durations]
+        if min(known) < 0:
+            rank.negative += sum(duration < 0 for duration in known)
+            known = [max(0, duration) for duration in known]
+        return known
 
 
 _GROUP: Final = {
-    **{kind: KERNEL for kind in range(KERNEL, MEMSET + 1)},
+    **dict.fromkeys(range(KERNEL, MEMSET + 1), KERNEL),
     OPERATOR: OPERATOR,
     RUNTIME: RUNTIME,
     FRAME: FRAME,

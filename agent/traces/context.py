@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
-from agent.core.kernels import FrameUse, KernelTable, LaunchContext, Signature
+from agent.core.kernels import FrameUse, LaunchContext, Signature
 from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
 from agent.traces.link import Links
 

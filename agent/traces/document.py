@@ -71,7 +71,7 @@ class _Window:
         self.final = False
 
     def more(self) -> bool:
-        """Append the next chunk; more at once when the buffer has grown, so that nothing is quadratic."""
+        """Append the next chunk; more at once when the buffer has grown: never quadratic."""
         wanted = len(self.buffer)
         parts = [self.buffer]
         size = 0
@@ -123,7 +123,7 @@ class _Reader:
         window, document = self.window, self.document
         try:
             self._top()
-        except DamagedDocument as damaged:
+        except DamagedDocument:
             if not self.salvage or not document.lists:
                 raise
             document.broken = True

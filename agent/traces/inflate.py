@@ -94,7 +94,7 @@ class ByteStream:
                 self._advance(len(stored))
             try:
                 chunk = member.decompress(stored, self._chunk)
-            except igzip_lib.IsalError as err:
+            except igzip_lib.IsalError as err:  # type: ignore[misc] # its stub lacks the base class
                 at = max(0, self._read - _STORED_CHUNK)
                 self.damage = f"the gzip stream is damaged after byte {at} of the file ({err})"
                 return

@@ -35,7 +35,7 @@ class Links:
 
 
 class IdIndex:
-    """Positions by id; a dense table when ids are close together (4 bytes each, a dict takes 100)."""
+    """Positions by id; a dense table (4 bytes each) when ids are close, else a dict (100)."""
 
     def __init__(self, ids: Sequence[int]) -> None:
         """Index all ids that are not -1; the first position of an id wins."""

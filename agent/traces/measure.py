@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from agent.core.kernels import ClippedTotal
 from agent.traces.collect import KernelColumns
@@ -31,7 +32,7 @@ class Timeline:
     origin_ns: int = 0
     span_ns: int = 0
     busy_ns: int = 0
-    clipped: ClippedTotal = ClippedTotal()
+    clipped: ClippedTotal = field(default_factory=ClippedTotal)
 
 
 def measure(kernels: KernelColumns) -> Timeline:
@@ -123,7 +124,7 @@ def _overruns(
 ) -> tuple[int, int]:
     """Count events that run past the start of the next of their stream by far."""
     overruns = excess = 0
-    for position, following in zip(ordered, ordered[1:], strict=False):
+    for position, following in pairwise(ordered):
         past = starts[position] + durations[position] - starts[following]
         if past > LEGAL_OVERLAP_NS:
             overruns += 1

@@ -50,11 +50,12 @@ def all_to_ns(tokens: Sequence[Token]) -> Sequence[int | None]:
     joined = b",".join(tokens)
     shape = joined.translate(_DIGITS_TO_ZERO) + b","
     if shape.count(b".000,") == len(tokens) and shape.count(b".") == len(tokens):
+        numbers: list[int] | None
         try:
             numbers = _INTEGERS.decode(b"[" + joined.replace(b".", b"") + b"]")
         except msgspec.DecodeError:  # 0.500 has become 0500
             numbers = _unpadded(joined)
-        if numbers is not None and -INT64_MAX <= min(numbers) and max(numbers) <= INT64_MAX:
+        if numbers is not None and min(numbers) >= -INT64_MAX and max(numbers) <= INT64_MAX:
             return numbers
     return [to_ns(token) for token in tokens]
 

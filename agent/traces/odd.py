@@ -56,8 +56,11 @@ def _overruns(total_ns: int, timeline: Timeline) -> list[tuple[str, str]]:
     found = [
         (
             "TR032",
-            f"{_events(clipped.events)} run past the next of their stream by {clipped.excess_ns} ns"
-            f" in all: {total_ns} ns as recorded, {rest_ns} ns when clipped",
+            (
+                f"{_events(clipped.events)} run past the next of their stream by"
+                f" {clipped.excess_ns} ns in all: {total_ns} ns as recorded,"
+                f" {rest_ns} ns when clipped"
+            ),
         )
     ]
     if share > _UNRELIABLE:
@@ -84,8 +87,10 @@ def _replays(links: Links) -> list[tuple[str, str]]:
     return [
         (
             "TR050",
-            f"graph launches brought between {min(counts)} and {max(counts)} kernels{lost}:"
-            " the profiler may have lost events",
+            (
+                f"graph launches brought between {min(counts)} and {max(counts)} kernels{lost}:"
+                " the profiler may have lost events"
+            ),
         )
     ]
 

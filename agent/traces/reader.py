@@ -85,7 +85,7 @@ def _not_read(err: TraceError) -> Finding:
 def _run_name(named: Sequence[str]) -> str:
     """Name a run as the user did, without the folders of an absolute path."""
     return " ".join(
-        os.path.basename(os.path.normpath(path)) if os.path.isabs(path) else path for path in named
+        Path(os.path.normpath(path)).name if Path(path).is_absolute() else path for path in named
     )
 
 
@@ -148,12 +148,12 @@ def find_files(named: Sequence[str]) -> list[TraceFile]:
 
 
 def _shared_folder(paths: Sequence[Path]) -> str:
-    folders = {os.path.abspath(path.parent) for path in paths}
+    folders = {str(path.parent.absolute()) for path in paths}
     return os.path.commonpath(folders)
 
 
 def _relative(path: Path, parent: str) -> str:
-    return Path(os.path.relpath(os.path.abspath(path), parent)).as_posix()
+    return Path(os.path.relpath(path.absolute(), parent)).as_posix()
 
 
 def _expand(name: str) -> Iterator[tuple[Path, bool]]:
@@ -194,7 +194,7 @@ def _visible(paths: Iterator[Path]) -> list[Path]:
 
 
 def _in_glob(pattern: str) -> Iterator[tuple[Path, bool]]:
-    matches = sorted(glob.glob(pattern, recursive=True))
+    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns too
     if not matches:
         raise TraceError(
             "TR001", "the pattern matches nothing", location=pattern, hint="check the pattern"

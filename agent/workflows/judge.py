@@ -64,7 +64,7 @@ def _judged(number: int, text: str, opened: OpenInputs, ruleset: RuleSet) -> Jud
 def _refused(
     text: str, schema: Finding, context: RunContext, opened: OpenInputs, ruleset: RuleSet
 ) -> tuple[Finding, ...]:
-    """Say all that is wrong with a proposal that broke the form; it stays refused whatever comes."""
+    """Say all that is wrong with a proposal that broke the form; it stays refused."""
     proposal, said = loosely(_stated(text))
     if proposal is None:
         return (*said, schema)
