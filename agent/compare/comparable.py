@@ -18,13 +18,13 @@ NAMES_SHOWN = 4
 
 
 def comparability_findings(
-    base: LabelledTrace, new: LabelledTrace, work: Work
+    base: LabelledTrace, new: LabelledTrace, work: Work | None
 ) -> tuple[Finding, ...]:
-    """List every reason why the two sides cannot be compared."""
+    """List every reason why the two sides cannot be compared; `work` is None where untold."""
     reasons = [*_devices(base.trace, new.trace), *_ranks(base.trace, new.trace)]
     reasons += _stages(base.trace, new.trace)
     reasons += _shapes(base, new)
-    if work.ratio is None:
+    if work is not None and work.ratio is None:
         reasons.append(_no_common_ratio(work))
     return tuple(reasons)
 

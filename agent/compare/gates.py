@@ -190,7 +190,7 @@ def _said(diff: TraceDiff, fine: str) -> str:
 
 
 def _judge_new(gate: Gate, diff: TraceDiff) -> GateResult:
-    fresh = [row for row in diff.categories if row.status == "new"]
+    fresh = [row for row in diff.categories if row.status == "new" and row.category != UNLABELLED]
     if gate.bound is not None:
         fresh = [row for row in fresh if _exceeds(gate, _new_size(gate, row, diff))]
     names = ", ".join(f"{row.category} ({_time(row.new.time_ns)})" for row in fresh)

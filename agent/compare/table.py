@@ -151,11 +151,11 @@ def _compare(
     base, new = befores[0], afters[0]
     kernels, aliases = match_aliases(kernel_rows(base, new, rollup=rollup))
     rows = category_rows(kernels)
-    work = compare_work(base.trace, new.trace, rows)
     captures = examine_captures(base.trace, new.trace)
+    claimed = not any(capture.gaps for capture in captures)
+    work = compare_work(base.trace, new.trace, rows, counted=claimed)
     replacements = suggest_replacements(rows, work.scale)
     totals = (base.trace.kernel_ns, new.trace.kernel_ns)
-    claimed = not any(capture.gaps for capture in captures)
     scaled = build_ledger(rows, ratio=work.scale, claimed=claimed)
     diff = TraceDiff(
         base=summarise(base, captures[0]),
@@ -174,7 +174,7 @@ def _compare(
         aliases=aliases,
         noise=measure_noise(befores, afters, scale=work.scale, rollup=rollup),
         findings=(
-            *comparability_findings(base, new, work),
+            *comparability_findings(base, new, work if claimed else None),
             *capture_findings("base", captures[0]),
             *capture_findings("new", captures[1]),
             *work_findings(work),

@@ -91,9 +91,14 @@ class Work:
         return self.ratio or Fraction(1)
 
 
-def compare_work(base: Trace, new: Trace, rows: Sequence[CategoryRow]) -> Work:
-    """Find the work ratio of two traces from their rows and annotations."""
-    consensus, basis = _consensus(rows)
+def compare_work(
+    base: Trace, new: Trace, rows: Sequence[CategoryRow], *, counted: bool = True
+) -> Work:
+    """Find the work ratio of two traces from their rows and annotations.
+
+    With `counted=False` some calls are known to be missing, so that they tell no ratio.
+    """
+    consensus, basis = _consensus(rows) if counted else (None, "categories")
     steps = (_steps(base), _steps(new))
     ratio, source, passes = _ratio(base, new, rows, consensus, steps)
     if ratio is not None and abs(ratio - 1) <= EQUAL_WITHIN * max(ratio, Fraction(1)):

@@ -11,7 +11,7 @@ from agent.compare.rows import KernelRow, Side
 from agent.compare.table import TraceDiff
 from agent.render.columns import Column, name_lines, table, wrapped
 from agent.render.ordering import sorted_kernels
-from agent.render.phrases import noise_phrase, place, rule_phrase
+from agent.render.phrases import noise_phrase, place, rule_phrase, unpinned_phrase
 from agent.render.units import Millis, effect, share
 
 
@@ -31,9 +31,7 @@ def targets(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
                     f"{place(evidence)}{guard}", width, first="      ", rest="        "
                 )
         if not target.pinned:
-            lines += wrapped(
-                "no source lines: no rule of this category cites any", width, first="    "
-            )
+            lines += wrapped(unpinned_phrase(target), width, first="    ")
     return lines
 
 

@@ -28,6 +28,7 @@ from agent.render.phrases import (
     rule_phrase,
     ruleset_phrase,
     totals_phrase,
+    unpinned_phrase,
 )
 from agent.render.units import Millis, effect, share
 from agent.render.waterfall import diff_bars, raw_amounts
@@ -135,7 +136,7 @@ def _sources(target: Target) -> list[str]:
         for evidence in rule.evidence:
             guard = f", when {code(evidence.guard)}" if evidence.guard else ""
             lines.append(f"    - {code(place(evidence), limit=400)}{guard}")
-    return lines or ["  - no source lines: no rule of this category cites any"]
+    return lines if target.pinned else [*lines, f"  - {unpinned_phrase(target)}"]
 
 
 def _impacts(diff: TraceDiff) -> list[str]:

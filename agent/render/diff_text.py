@@ -15,7 +15,7 @@ from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
-from agent.render.columns import Column, table, wrapped
+from agent.render.columns import GAP, Column, cell_width, table, wrapped
 from agent.render.diff_detail import aliases, impacts, kernels, noise, targets
 from agent.render.ordering import Sort, sorted_rows
 from agent.render.phrases import (
@@ -32,6 +32,7 @@ from agent.render.units import Millis
 from agent.render.waterfall import Bar, diff_bars, raw_amounts
 
 WIDE = 110
+BARS, WIDEST_BARS = 20, 84
 
 
 def diff_text(diff: TraceDiff, *, width: int = 80, top: int = 10, sort: Sort = "time") -> str:
@@ -143,17 +144,21 @@ def _ledger(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
     columns = [
         Column(ledger_title(diff), "left", flexible=True),
         *([Column("per pass"), Column("raw ms")] if both else [Column("ms")]),
-        Column("", "left"),
     ]
-    room = max(10, min(width, 130) - (46 if both else 34))
     raw = raw_amounts(diff, bars)
-    rows = []
-    for bar in bars:
-        cells = [bar.text, millis(bar.delta_ns, signed=True)]
-        cells += [millis(raw[bar.key], signed=True)] if both else []
-        rows.append([*cells, _drawn(bar, bars, room)])
-    lines = table(columns, rows, width)
-    return lines + (wrapped(per_pass_phrase(diff, millis), width, rest="  ") if both else [])
+    rows = [
+        [bar.text, millis(bar.delta_ns, signed=True)]
+        + ([millis(raw[bar.key], signed=True)] if both else [])
+        for bar in bars
+    ]
+    head, *lines = table(columns, rows, width - BARS - len(GAP))
+    room = min(width - max(map(cell_width, lines)) - len(GAP), WIDEST_BARS)
+    drawn = [
+        f"{line}{GAP}{_drawn(bar, bars, room)}".rstrip()
+        for line, bar in zip(lines, bars, strict=True)
+    ]
+    words = wrapped(per_pass_phrase(diff, millis), width, rest="  ") if both else []
+    return [head, *drawn, *words]
 
 
 def _drawn(bar: Bar, bars: tuple[Bar, ...], room: int) -> str:

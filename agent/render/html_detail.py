@@ -27,7 +27,7 @@ from agent.render.page import (
     text,
     word,
 )
-from agent.render.phrases import noise_phrase, place, ranks_phrase, replay_phrase
+from agent.render.phrases import noise_phrase, place, ranks_phrase, replay_phrase, unpinned_phrase
 from agent.render.units import effect, share
 
 LEAST_EFFECT = Fraction(1, 1_000_000)
@@ -51,9 +51,7 @@ def target_section(diff: TraceDiff, millis: Millis) -> str:
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
         rules = "".join(_target_rule(rule) for rule in target.rules)
-        nothing = (
-            "" if target.pinned else paragraph("No rule of it cites source lines.", css="soft")
-        )
+        nothing = "" if target.pinned else paragraph(unpinned_phrase(target), css="soft")
         items.append(f"<h3>{text(target.category)}: at most {text(bound)}</h3>{rules}{nothing}")
     return section("Where to look", *items)
 

@@ -6,9 +6,9 @@ from agent.compare.figures import decimal, percent
 from agent.compare.noise import OUTSIDE
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
-from agent.compare.targets import TargetRule
+from agent.compare.targets import Target, TargetRule
 from agent.core.proposals import Evidence
-from agent.core.rules import GRADES, Coverage, RuleSet
+from agent.core.rules import GRADES, UNLABELLED, Coverage, RuleSet
 from agent.render.units import Millis, share
 
 
@@ -124,6 +124,13 @@ def place(evidence: Evidence) -> str:
     first, last = evidence.lines
     lines = str(first) if first == last else f"{first}-{last}"
     return f"{evidence.repo}@{evidence.commit[:12]} {evidence.path}:{lines}"
+
+
+def unpinned_phrase(target: Target) -> str:
+    """Say why a target has no source lines."""
+    if target.category == UNLABELLED:
+        return "no rule names these kernels yet: label-agent propose"
+    return "no source lines: no rule of this category cites any"
 
 
 def rule_phrase(rule: TargetRule) -> str:
