@@ -50,15 +50,15 @@ FIXED = {
 
 
 def output_of(command: str) -> str:
-    """Run one command in this process and give its stdout, and its stderr after `2>&1`."""
+    """Run one command in this process and give its stdout; `| head -N` keeps the first lines."""
     from agent.cli import main
 
-    words = shlex.split(command)
-    both = words[-1] == "2>&1"
+    command, _, limit = command.partition(" | head -")
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out if both else err):
-        main(words[1:-1] if both else words[1:])
-    return "\n".join(line.rstrip() for line in out.getvalue().strip("\n").splitlines())
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        main(shlex.split(command)[1:])
+    lines = [line.rstrip() for line in out.getvalue().strip("\n").splitlines()]
+    return "\n".join(lines[: int(limit)] if limit else lines)
 
 
 def filled(text: str) -> str:

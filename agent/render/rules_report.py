@@ -95,7 +95,7 @@ def rule_text(rule: Rule, category: Category, page: str) -> str:
         lines += _evidence_lines(evidence)
     lines += _provenance_lines(rule)
     if page:
-        lines += ["", shown_block(page.rstrip("\n"))]
+        lines += ["", shown_block(_without_marks(page))]
     return "\n".join(lines) + "\n"
 
 
@@ -226,6 +226,11 @@ def _provenance_lines(rule: Rule) -> list[str]:
     if rule.accepted_by is not None:
         lines.append(f"  accepted by     {shown(rule.accepted_by.author)}, {rule.accepted_by.date}")
     return lines
+
+
+def _without_marks(page: str) -> str:
+    """Give a page without the comments that mark its generated parts."""
+    return "\n".join(line for line in page.splitlines() if not line.startswith("<!--"))
 
 
 def _origin(origin: Origin) -> str:
