@@ -41,7 +41,6 @@ class StatusError(Protocol):
 
     status_code: int
     response: httpx2.Response
-    body: object | None
 
 
 def http_client() -> httpx2.Client:
@@ -183,7 +182,17 @@ def _body(response: StreamedResponse, service: Service, ends: float) -> bytes:
 def _refusal(service: Service, err: Any) -> Fault:  # noqa: ANN401 -- either library's error
     shaped: StatusError = err
     headers = {name.lower(): value for name, value in shaped.response.headers.items()}
-    return refused(service, shaped.status_code, headers, shaped.body)
+    return refused(service, shaped.status_code, headers, _json_body(shaped.response))
+
+
+def _json_body(response: httpx2.Response) -> object:
+    """Decode an error body that says it is JSON; the libraries unwrap it in two ways."""
+    if "json" not in response.headers.get("content-type", "").lower():
+        return None
+    try:
+        return msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, httpx2.ResponseNotRead):
+        return None
 
 
 def _reason(err: BaseException) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.core.text import shown
 from agent.errors import ModelUnavailable
@@ -48,7 +48,7 @@ class Service:
     host: str
     model: str
     key_variable: str
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def clean(self, text: str) -> str:
         """Give foreign text as one short line without keys or control characters."""
@@ -105,7 +105,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def refused(service: Service, status: int, headers: Mapping[str, str], body: object) -> Fault:
-    """Sort an answer with an error status; `body` is decoded JSON or raw text."""
+    """Sort an answer with an error status; `body` is decoded JSON, or None."""
     said = complaint(body)
     quoted = service.clean(said.message)
     tail = f": {quoted}" if quoted else ""
@@ -135,7 +135,7 @@ def complaint(body: object) -> Complaint:
     """Read an error body, whatever its shape."""
     match body:
         case {"error": dict() as inner}:
-            return complaint(inner)
+            return _fields(inner)
         case {"error": str() as message}:
             return Complaint(message=message)
         case {"detail": [{"msg": str() as message, "loc": [*_, str() as place]}, *_]}:
@@ -143,12 +143,7 @@ def complaint(body: object) -> Complaint:
         case {"detail": str() as message}:
             return Complaint(message=message)
         case dict():
-            return Complaint(
-                message=_text(body.get("message")),
-                code=_text(body.get("code")),
-                kind=_text(body.get("type")),
-                parameter=_text(body.get("param")),
-            )
+            return _fields(body)
     return Complaint()
 
 
@@ -229,6 +224,15 @@ def _parameter_hint(parameter: str) -> str:
 def _is_quota(status: int, said: Complaint) -> bool:
     return status in {400, 402, 403, 429} and (
         status == 402 or bool(_QUOTA_WORDS.search(f"{said.code} {said.message}"))
+    )
+
+
+def _fields(body: Mapping[str, object]) -> Complaint:
+    return Complaint(
+        message=_text(body.get("message")),
+        code=_text(body.get("code")),
+        kind=_text(body.get("type")),
+        parameter=_text(body.get("param")),
     )
 
 

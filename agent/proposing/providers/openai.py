@@ -73,7 +73,7 @@ class Azure:
 
     endpoint: str
     api_version: str
-    ad_token: str = ""
+    ad_token: str = field(default="", repr=False)
 
 
 @dataclass
