@@ -63,6 +63,17 @@ def load_prompt(name: str, *, folder: Path | None = None) -> Prompt:
     return read_prompt(content, name)
 
 
+def load_prompts(names: Iterable[str]) -> tuple[dict[str, Prompt], str]:
+    """Load shipped prompts by name, and give a digest (sha256, hex) of all their texts.
+
+    Raises:
+        UsageError: see `load_prompt`.
+    """
+    prompts = {name: load_prompt(name) for name in names}
+    digests = "".join(prompts[name].digest for name in sorted(prompts))
+    return prompts, hashlib.sha256(digests.encode()).hexdigest()
+
+
 def read_prompt(content: str, name: str) -> Prompt:
     """Read a prompt from the text of its file.
 

@@ -92,6 +92,10 @@ class Provider(Protocol):
         """Name the host that requests go to."""
         ...
 
+    def request_body(self, request: Request) -> dict[str, Any]:
+        """Give the JSON body that `complete` would send, without sending it."""
+        ...
+
     def complete(self, request: Request, *, deadline_s: float) -> Reply:
         """Answer one request within `deadline_s` seconds, retries included.
 
