@@ -48,7 +48,7 @@ def _ranks(base: Trace, new: Trace) -> Iterator[Finding]:
     if len(base.ranks) != len(new.ranks):
         yield _reason(
             "DF102",
-            f"{len(base.ranks)} ranks against {len(new.ranks)}",
+            f"{len(base.ranks)} {_ranks_word(base)} against {len(new.ranks)}",
             "give the same ranks on both sides, or compare rank by rank with --by rank",
         )
     elif before and after and before != after:
@@ -57,6 +57,10 @@ def _ranks(base: Trace, new: Trace) -> Iterator[Finding]:
             f"different ranks, {_list(before)} against {_list(after)}",
             "give the same ranks on both sides",
         )
+
+
+def _ranks_word(trace: Trace) -> str:
+    return "rank" if len(trace.ranks) == 1 else "ranks"
 
 
 def _stages(base: Trace, new: Trace) -> Iterator[Finding]:

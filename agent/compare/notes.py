@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from agent.compare.figures import Millis, fraction_of, percent, ratio_text
-from agent.compare.rows import CategoryRow
+from agent.compare.rows import CategoryRow, KernelRow
 from agent.compare.work import Delta, Work
 from agent.core.proposals import Finding
 from agent.core.rules import UNLABELLED
@@ -19,9 +20,11 @@ def work_findings(work: Work) -> tuple[Finding, ...]:
     return tuple(_work_findings(work))
 
 
-def hidden_findings(rows: Iterable[CategoryRow], totals: tuple[int, int]) -> tuple[Finding, ...]:
-    """Say when unlabelled time could change the conclusion."""
-    return tuple(_hidden_findings(list(rows), totals))
+def hidden_findings(
+    rows: Iterable[CategoryRow], totals: tuple[int, int], scale: Fraction
+) -> tuple[Finding, ...]:
+    """Say when unlabelled time could change the conclusion; `scale` as for the ledger."""
+    return tuple(_hidden_findings(list(rows), totals, scale))
 
 
 def _work_findings(work: Work) -> Iterator[Finding]:
@@ -75,12 +78,14 @@ def _against(delta: Delta) -> str:
     return f"{shown}, not {percent(delta.raw)}"
 
 
-def _hidden_findings(rows: list[CategoryRow], totals: tuple[int, int]) -> Iterator[Finding]:
+def _hidden_findings(
+    rows: list[CategoryRow], totals: tuple[int, int], scale: Fraction
+) -> Iterator[Finding]:
     unlabelled = next((row for row in rows if row.category == UNLABELLED), None)
     if unlabelled is None:
         return
-    moved = sum(abs(kernel.delta_ns) for kernel in unlabelled.kernels)
-    gross = moved + sum(abs(row.delta_ns) for row in rows if row is not unlabelled)
+    moved = sum(_moved(kernel, scale) for kernel in unlabelled.kernels)
+    gross = moved + sum(_moved(row, scale) for row in rows if row is not unlabelled)
     share = max(
         fraction_of(unlabelled.base.time_ns, totals[0]),
         fraction_of(unlabelled.new.time_ns, totals[1]),
@@ -101,3 +106,7 @@ def _hidden_findings(rows: list[CategoryRow], totals: tuple[int, int]) -> Iterat
             severity="note",
             hint="label-agent propose NEW --baseline BASE --repo DIR",
         )
+
+
+def _moved(row: CategoryRow | KernelRow, scale: Fraction) -> int:
+    return abs(round(row.new.time_ns / scale) - row.base.time_ns)

@@ -178,7 +178,7 @@ def _compare(
             *capture_findings("base", captures[0]),
             *capture_findings("new", captures[1]),
             *work_findings(work),
-            *hidden_findings(rows, totals),
+            *hidden_findings(rows, totals, work.scale),
             *unresolved_findings(base, new),
         ),
         rollup=rollup,

@@ -35,7 +35,7 @@ def one(**fields: object):
             "MI300X against MI355X",
             id="devices",
         ),
-        pytest.param(run(KERNELS), run(KERNELS, KERNELS), "DF102", "1 ranks against 2", id="ranks"),
+        pytest.param(run(KERNELS), run(KERNELS, KERNELS), "DF102", "1 rank against 2", id="ranks"),
         pytest.param(
             run(rank(KERNELS, rank=0)),
             run(rank(KERNELS, rank=3)),
