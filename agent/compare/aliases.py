@@ -1,7 +1,7 @@
 """Match kernels whose names differ only in spelling between two builds or profilers.
 
 A step of its own, after the join by raw name, and listed in every report: rules still see the raw
-names. Two names are one kernel when their canonical forms agree up to white space and the three
+names. Two names are one kernel when their canonical forms agree up to white space and the
 spellings of an anonymous namespace; or, for kernels of one side only, when they agree but for the
 ordinals of lambdas without arguments, which a compiler renumbers. Ordinals of lambdas with
 arguments tell dtypes apart and are never dropped.
@@ -17,7 +17,9 @@ from agent.compare.rows import KernelRow
 from agent.core.names import canonical_name
 from agent.core.rules import CategoryId
 
-_ANONYMOUS = re.compile(r"\(anonymous namespace\)|<unnamed>|\(unnamed\)")
+_ANONYMOUS = re.compile(
+    r"\(anonymous namespace\)|<unnamed>|\(unnamed\)|(?<![A-Za-z0-9_])_GLOBAL__N_\w*(?=::)"
+)
 _BARE_ORDINAL = re.compile(r"\{lambda\(\)#\d+\}")
 _SPACE = re.compile(r"\s+")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.core.kernels import KernelTable, RankTrace, Trace
 from agent.core.proposals import Finding
@@ -18,6 +18,8 @@ from agent.core.text import shown
 
 UNRELIABLE_PER_CENT = 1
 SHOWN_LAUNCHES = 8
+JUDGED_HERE = frozenset({"TR032", "TR033", "TR050"})
+"""Overruns and uneven launches as the reader counts them; both are judged here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +71,57 @@ def examine_capture(trace: Trace) -> Capture:
     return _examine(trace, alike=False)
 
 
-def capture_findings(side: str, capture: Capture) -> tuple[Finding, ...]:
+def capture_findings(capture: Capture, side: str = "") -> tuple[Finding, ...]:
     """Put gaps and corrupt durations into words; `side` is `base`, `new`, or "" for a lone run."""
-    return tuple(_findings(f"side {side}" if side else "this run", capture))
+    return tuple(_findings(capture, side))
 
 
-def _findings(side: str, capture: Capture) -> Iterator[Finding]:
+def read_findings(trace: Trace, side: str = "") -> tuple[Finding, ...]:
+    """Give what reading a run found, each once, but for what `capture_findings` judges itself."""
+    found = [*trace.findings, *(one for rank in trace.ranks for one in rank.findings)]
+    said: dict[tuple[str, str], list[Finding]] = {}
+    for one in found:
+        if one.code not in JUDGED_HERE:
+            said.setdefault((one.code, one.message), []).append(one)
+    return tuple(
+        replace(group[0], message=f"{_where(side)}{message}{_times(group)}", location="")
+        for (_, message), group in sorted(said.items())
+    )
+
+
+def _where(side: str) -> str:
+    return f"side {side}: " if side else ""
+
+
+def _times(group: list[Finding]) -> str:
+    places = [one.location for one in group if one.location]
+    if not places:
+        return ""
+    return f" ({places[0]})" if len(places) == 1 else f" ({len(places)} files, {places[0]}, ...)"
+
+
+def _findings(capture: Capture, side: str) -> Iterator[Finding]:
+    on = f"side {side}" if side else "this run"
     if capture.empty or capture.uneven_ranks:
-        shown = ", ".join(map(str, capture.counts[:SHOWN_LAUNCHES]))
+        shown_counts = ", ".join(map(str, capture.counts[:SHOWN_LAUNCHES]))
         more = ", ..." if len(capture.counts) > SHOWN_LAUNCHES else ""
         empty = f"; {_plural(capture.empty, 'launch')} brought none" if capture.empty else ""
+        trust = ", so the delta is not trustworthy and no saving is claimed" if side else ""
         yield Finding(
             "DF110",
-            f"incomplete capture on {side}: graph launches replayed different numbers of"
-            f" kernels ({shown}{more}){empty}; the profiler lost events, so the delta is not"
-            " trustworthy and no saving is claimed",
+            f"incomplete capture on {on}: graph launches replayed different numbers of kernels"
+            f" ({shown_counts}{more}){empty}; the profiler lost events{trust}",
             severity="warning",
             hint="capture again, with graphs off or another profiler version",
         )
     if not capture.complete:
-        yield Finding(
-            "DF111",
-            f"INCOMPLETE: {side} {_damage(capture)}; no saving is claimed",
-            severity="warning",
-        )
+        trust = "; no saving is claimed" if side else ""
+        yield Finding("DF111", f"INCOMPLETE: {on} {_damage(capture)}{trust}", severity="warning")
     if capture.excess_ns:
         trust = "; the headline is unreliable" if capture.corrupt else ""
         yield Finding(
             "DF112",
-            f"corrupt durations on {side}: {_plural(capture.clipped_events, 'event')} run past"
+            f"corrupt durations on {on}: {_plural(capture.clipped_events, 'event')} run past"
             f" the next of their stream; {capture.kernel_ns} ns as recorded,"
             f" {capture.clipped_ns} ns clipped{trust}",
             severity="warning",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agent.compare.figures import Millis, fraction_of, percent
-from agent.compare.work import Work
+from agent.compare.work import Work, count_ranks
 from agent.core.kernels import RankTrace, Signature, Trace
 from agent.core.proposals import Finding
 from agent.core.rules import LabelledTrace
@@ -45,10 +45,11 @@ def _devices(base: Trace, new: Trace) -> Iterator[Finding]:
 
 def _ranks(base: Trace, new: Trace) -> Iterator[Finding]:
     before, after = _rank_keys(base.ranks), _rank_keys(new.ranks)
-    if len(base.ranks) != len(new.ranks):
+    n_base, n_new = count_ranks(base), count_ranks(new)
+    if n_base != n_new:
         yield _reason(
             "DF102",
-            f"{len(base.ranks)} {_ranks_word(base)} against {len(new.ranks)}",
+            f"{n_base} {'rank' if n_base == 1 else 'ranks'} against {n_new}",
             "give the same ranks on both sides, or compare rank by rank with --by rank",
         )
     elif before and after and before != after:
@@ -57,10 +58,6 @@ def _ranks(base: Trace, new: Trace) -> Iterator[Finding]:
             f"different ranks, {_list(before)} against {_list(after)}",
             "give the same ranks on both sides",
         )
-
-
-def _ranks_word(trace: Trace) -> str:
-    return "rank" if len(trace.ranks) == 1 else "ranks"
 
 
 def _stages(base: Trace, new: Trace) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.compare.aliases import Alias, match_aliases
-from agent.compare.capture import capture_findings, examine_captures
+from agent.compare.capture import capture_findings, examine_captures, read_findings
 from agent.compare.comparable import comparability_findings, unresolved_findings
 from agent.compare.impact import Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
@@ -175,11 +175,13 @@ def _compare(
         noise=measure_noise(befores, afters, scale=work.scale, rollup=rollup),
         findings=(
             *comparability_findings(base, new, work if claimed else None),
-            *capture_findings("base", captures[0]),
-            *capture_findings("new", captures[1]),
+            *capture_findings(captures[0], "base"),
+            *capture_findings(captures[1], "new"),
             *work_findings(work),
             *hidden_findings(rows, totals, work.scale),
             *unresolved_findings(base, new),
+            *read_findings(base.trace, "base"),
+            *read_findings(new.trace, "new"),
         ),
         rollup=rollup,
     )

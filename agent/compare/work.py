@@ -162,7 +162,7 @@ def _per_rank_calls(
     base: Trace, new: Trace, rows: Iterable[CategoryRow], consensus: Consensus
 ) -> list[tuple[int, int]]:
     """Give the agreeing rows' calls per rank, rounded, where both sides have as many ranks."""
-    n_base, n_new = len(base.ranks), len(new.ranks)
+    n_base, n_new = count_ranks(base), count_ranks(new)
     if n_base != n_new:
         return []
     pairs = []
@@ -172,6 +172,11 @@ def _per_rank_calls(
             continue
         pairs.append((round(Fraction(calls.base, n_base)), round(Fraction(calls.new, n_new))))
     return pairs
+
+
+def count_ranks(trace: Trace) -> int:
+    """Count the ranks of a run; the stages of one rank are one."""
+    return len({rank.label if rank.rank is None else rank.rank for rank in trace.ranks})
 
 
 def _steps(trace: Trace) -> int:

@@ -74,6 +74,8 @@ def _count(number: int, noun: str) -> str:
 def headline(diff: TraceDiff, millis: Millis) -> str:
     """Give the result in one sentence, as far as one can be drawn."""
     raw = f"{millis(diff.delta_ns, signed=True)} ms, {percent(diff.work.total.raw)}"
+    if diff.base.capture.corrupt or diff.new.capture.corrupt:
+        return f"unreliable, durations are corrupt: kernel time {raw} as recorded"
     per_pass = diff.work.total.per_pass
     if not diff.comparable:
         return f"no conclusion: the two sides cannot be compared (raw sums differ by {raw})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.compare.capture import capture_findings
+from agent.compare.capture import capture_findings, read_findings
 from agent.compare.sides import SideSummary
 from agent.core.proposals import Finding
 from agent.core.rules import UNLABELLED, CategoryId, CategoryTotal, LabelledTrace
@@ -53,8 +53,4 @@ def top_unlabelled(labelled: LabelledTrace, top: int) -> tuple[Unlabelled, ...]:
 
 def label_findings(labelled: LabelledTrace, side: SideSummary) -> tuple[Finding, ...]:
     """Gather what was wrong with a run and its ranks, each once, capture gaps first."""
-    trace = labelled.trace
-    gathered = [*capture_findings("", side.capture), *trace.findings]
-    for rank in trace.ranks:
-        gathered += rank.findings
-    return tuple(dict.fromkeys(gathered))
+    return (*capture_findings(side.capture), *read_findings(labelled.trace))

@@ -7,6 +7,7 @@ import pytest
 from agent.compare.capture import examine_capture
 from agent.compare.table import compare_traces
 from agent.core.kernels import ClippedTotal
+from agent.core.proposals import Finding
 from tests.unit.compare.runs import graph_rank, rank, run
 
 FULL = ("A/a", "B/b", "C/c", "C/c")
@@ -74,6 +75,17 @@ def test_corrupt_durations_carry_both_totals():
     said = next(finding.message for finding in diff.findings if finding.code == "DF112")
     assert "1600190000 ns as recorded, 340000 ns clipped" in said
     assert "unreliable" in said
+
+
+def test_what_reading_found_is_passed_on_once_with_its_side():
+    said = Finding("TR030", "1 event with a negative duration", "warning", "rank0.json")
+    noisy = [rank({"A/a": (1, 9)}, label=str(n), findings=(said, JUDGED)) for n in range(3)]
+    diff = compare_traces(run(*noisy), run(*[{"A/a": (1, 9)}] * 3))
+    messages = [one.message for one in diff.findings if one.code.startswith("TR")]
+    assert messages == ["side base: 1 event with a negative duration (3 files, rank0.json, ...)"]
+
+
+JUDGED = Finding("TR050", "graph launches brought between 0 and 4 kernels", "warning")
 
 
 def test_an_overrun_of_little_weight_leaves_the_headline():

@@ -82,6 +82,7 @@ def test_a_target_without_evidence_says_so():
         pytest.param("f<int, long>(int)", "f<int,long>(int)", id="white space"),
         pytest.param("(anonymous namespace)::f", "<unnamed>::f", id="unnamed"),
         pytest.param("(anonymous namespace)::f", "(unnamed)::f", id="unnamed in parentheses"),
+        pytest.param("(anonymous namespace)::f", "_GLOBAL__N__1f_4_k_cu_9::f", id="nvcc's unnamed"),
         pytest.param("_ZN5aiter3fooEi", "aiter::foo(int)", id="mangled on one side"),
         pytest.param("k.kd", "k", id="the suffix of a code object"),
     ],
