@@ -16,22 +16,52 @@ from agent.cli.options import (
     Traces,
 )
 from agent.cli.review import AcceptOption
-from agent.cli.screen import write_result
+from agent.cli.screen import talk, write_result
 
-ShareOption = Annotated[
-    float,
-    typer.Option("--min-share", help="Leave out families below this part of GPU time."),
-]
 ModelOption = Annotated[
     str,
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Who proposes: offline works from definitions and words alone, without any model.",
+        help="openai:NAME, anthropic:NAME or offline; else the provider whose key is set.",
+        show_default=False,
     ),
+]
+BaseUrlOption = Annotated[
+    str,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="A compatible server: vLLM, SGLang, llama.cpp, Ollama.",
+        show_default=False,
+    ),
+]
+TurnsOption = Annotated[
+    int, typer.Option("--max-turns", min=1, max=100, help="Replies of a model, per family.")
+]
+CallsOption = Annotated[
+    int, typer.Option("--max-calls", min=0, help="Calls to a model, over all; 0 is no limit.")
+]
+TokensOption = Annotated[
+    int, typer.Option("--max-tokens", min=0, help="Tokens, over all; 0 is no limit.")
+]
+DeadlineOption = Annotated[
+    float, typer.Option("--deadline", min=0, help="Seconds for all asking; 0 is no limit.")
+]
+ShareOption = Annotated[
+    float, typer.Option("--min-share", help="Leave out families below this part of GPU time.")
 ]
 FamiliesOption = Annotated[
     int, typer.Option("--max-families", min=1, max=1_000, help="Ask about at most so many.")
+]
+NamesOnlyOption = Annotated[
+    bool, typer.Option("--names-only", help="Send kernel names, but no text of a checkout.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print the requests that would be sent; send nothing.")
+]
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Ask again what was answered before.")
 ]
 
 
@@ -39,13 +69,21 @@ def propose(
     traces: Traces,
     repo: ReposOption = None,
     baseline: BaselineOption = None,
+    model: ModelOption = "",
+    base_url: BaseUrlOption = "",
+    max_turns: TurnsOption = 12,
+    max_calls: CallsOption = 200,
+    max_tokens: TokensOption = 1_000_000,
+    deadline: DeadlineOption = 1_800,
+    min_share: ShareOption = 0.001,
+    max_families: FamiliesOption = 20,
+    names_only: NamesOnlyOption = False,
+    dry_run: DryRunOption = False,
+    no_cache: NoCacheOption = False,
+    accept: AcceptOption = None,
     names: NamesOption = "",
     context: ContextOption = None,
     rules: RulesOption = None,
-    model: ModelOption = "offline",
-    min_share: ShareOption = 0.001,
-    max_families: FamiliesOption = 20,
-    accept: AcceptOption = None,
     json: JsonOption = False,
     output: OutputOption = None,
     salvage: SalvageOption = False,
@@ -59,13 +97,15 @@ def propose(
     """
     from agent.cli.progress import reading_progress
     from agent.cli.terminal import TerminalConsole
+    from agent.cli.watching import AskingLines
+    from agent.proposing.budget import Limits
     from agent.render.documents import to_json
+    from agent.workflows import propose as workflow
+    from agent.workflows.asking import AskOptions
     from agent.workflows.inputs import RunInputs
-    from agent.workflows.propose import ProposeOptions, propose_rules
-    from agent.workflows.report import proposals_json, proposals_text
+    from agent.workflows.report import exit_code, proposals_json, proposals_text, requests_json
     from agent.workflows.review import ReviewOptions
 
-    _require_offline(model)
     console = TerminalConsole()
     inputs = RunInputs(
         traces=tuple(traces),
@@ -75,21 +115,18 @@ def propose(
         context=tuple(context or ()),
         salvage=salvage,
     )
-    options = ProposeOptions(
+    limits = Limits(max_turns, max_calls, max_tokens, deadline)
+    options = workflow.ProposeOptions(
         review=ReviewOptions(rules, accept is not None, console.interactive),
+        asking=AskOptions(model, base_url, limits, names_only, not no_cache),
         min_share=min_share,
         max_families=max_families,
     )
-    result = propose_rules(inputs, options, console, reading=reading_progress)
+    around = workflow.Surroundings(console, talk, AskingLines(), reading_progress)
+    if dry_run:
+        write_result(to_json(requests_json(workflow.dry_run(inputs, options, around))), output)
+        return 0
+    result = workflow.propose_rules(inputs, options, around)
     text = to_json(proposals_json(result)) if json else "\n".join(proposals_text(result))
     write_result(text, output)
-    return 1 if any(one.state == "refused" for one in result.review.outcomes) else 0
-
-
-def _require_offline(model: str) -> None:
-    if model != "offline":
-        from agent.errors import UsageError
-
-        raise UsageError(
-            "PR001", f"no proposer is called {model!r}", hint="leave --model out, or give offline"
-        )
+    return exit_code(result)

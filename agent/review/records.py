@@ -21,7 +21,8 @@ class KeptRun:
     """The inputs of a run, so that a review can read them again.
 
     Paths are relative to the folder that holds the journal's folder; `repos` are (name, folder,
-    commit); `rules` and `names` are "" where none was named; `context` as `KEY=VALUE`.
+    commit); `rules` and `names` are "" where none was named; `context` as `KEY=VALUE`; `date` is
+    the day of the first such run, and no part of the id.
     """
 
     id: str
@@ -32,6 +33,7 @@ class KeptRun:
     names: str = ""
     salvage: bool = False
     context: tuple[str, ...] = ()
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
 
 from agent.core.kernels import Trace
 from agent.core.proposals import Verdict
 from agent.core.rules import RuleSet
 from agent.errors import UsageError
-from agent.proposing.families import Family, rank_families
+from agent.proposing.families import rank_families
+from agent.proposing.results import Asked
 from agent.review.journal import Journal
 from agent.review.records import RUN, Kept, kept_in, run_record
 from agent.review.repository import RuleRepository
 from agent.review.session import Console, Outcome, State
 from agent.ruleset.match import label_trace
-from agent.workflows.asking import Asked, ask_offline
+from agent.workflows.asking import (
+    AskJob,
+    AskOptions,
+    Talk,
+    Watcher,
+    ask,
+    choose,
+    requests,
+    run_origin,
+)
 from agent.workflows.inputs import OpenInputs, Reading, RunInputs, kept_run, open_inputs
 from agent.workflows.review import ReviewOptions, ReviewResult, decide, open_for_commits
 from agent.workflows.workbench import Workbench
@@ -25,14 +37,25 @@ from agent.workflows.workplace import Workplace, open_workplace
 
 @dataclass(frozen=True, slots=True)
 class ProposeOptions:
-    """What is asked about, and what happens with the answers.
+    """What is asked about, who is asked, and what happens with the answers.
 
     `min_share` is a part of 1; families below it are left out.
     """
 
     review: ReviewOptions = field(default_factory=ReviewOptions)
+    asking: AskOptions = field(default_factory=AskOptions)
     min_share: float = 0.001
     max_families: int = 20
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a run is shown: the review, what is said, how reading and asking go."""
+
+    console: Console
+    talk: Talk
+    watcher: Watcher
+    reading: Reading = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +67,7 @@ class ProposeResult:
 
 
 def propose_rules(
-    inputs: RunInputs,
-    options: ProposeOptions,
-    console: Console,
-    *,
-    reading: Reading = nullcontext,
+    inputs: RunInputs, options: ProposeOptions, around: Surroundings
 ) -> ProposeResult:
     """Propose rules for what a run leaves unlabelled, and let them be decided on.
 
@@ -56,71 +75,82 @@ def propose_rules(
         LabelAgentError: see `agent.errors`; what was answered and decided before is kept.
     """
     _check(inputs, options)
+    provider = choose(options.asking, around.talk)
     place = open_workplace(options.review.rules)
     with Journal(place.journal) as journal:
         repository = None
         kept = kept_in(journal.records(), str(place.journal))
         if options.review.decides:
             place, kept, repository = open_for_commits(place, journal, options.review)
-        opened = open_inputs(inputs, reading=reading)
-        bench = _bench(inputs, opened, place, journal, kept, options)
-        trace = _trace(opened)
-        families = _families(trace, opened.baseline, place, options)
-        asked = tuple(ask_offline(families, trace, opened, bench))
-        outcomes = _decided(asked, bench, kept, repository, console, options.review)
-        result = ReviewResult(outcomes, place.name, journal.findings)
-        return ProposeResult(asked, result)
+        job = _job(inputs, options, place, journal, kept, around.reading)
+        asked = tuple(ask(job, provider, options.asking, around.watcher))
+        outcomes = _decided(asked, job.bench, kept, repository, around.console, options.review)
+        return ProposeResult(asked, ReviewResult(outcomes, place.name, journal.findings))
+
+
+def dry_run(
+    inputs: RunInputs, options: ProposeOptions, around: Surroundings
+) -> tuple[dict[str, Any], ...]:
+    """Give the requests that would be sent first, one a family; sends and keeps nothing.
+
+    Raises:
+        LabelAgentError: see `agent.errors`.
+    """
+    _check(inputs, options)
+    provider = choose(options.asking, around.talk, sending=False)
+    place = open_workplace(options.review.rules)
+    journal = Journal(place.journal)
+    if provider is None:
+        around.talk("offline: nothing would be sent")
+        return ()
+    job = _job(inputs, options, place, journal, None, around.reading)
+    return tuple(requests(job, provider, options.asking))
 
 
 def _check(inputs: RunInputs, options: ProposeOptions) -> None:
+    if not inputs.traces:
+        raise UsageError("RV022", "no trace is named", hint="label-agent propose TRACE --repo DIR")
     if not inputs.repos:
         hint = "add --repo DIR: a checkout of what the trace ran, at the commit it ran"
-        raise UsageError(
-            "RV022", "a rule needs evidence from source, and no checkout is named", hint=hint
-        )
+        what = "a rule needs evidence from source, and no checkout is named"
+        raise UsageError("RV022", what, hint=hint)
     if not 0 <= options.min_share <= 1:
-        raise UsageError(
-            "RV022", "--min-share is a part of 1", hint="0.001 is a tenth of a per cent"
-        )
+        hint = "0.001 is a tenth of a per cent"
+        raise UsageError("RV022", "--min-share is a part of 1", hint=hint)
+
+
+def _job(
+    inputs: RunInputs,
+    options: ProposeOptions,
+    place: Workplace,
+    journal: Journal,
+    kept: Kept | None,
+    reading: Reading,
+) -> AskJob:
+    """Open everything; the run is recorded, unless nothing is to be kept."""
+    opened = open_inputs(inputs, reading=reading)
+    trace = _trace(opened)
+    run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
+    known = kept.runs.get(run.id) if kept else None
+    run = known or replace(run, date=datetime.now(UTC).date().isoformat())
+    if kept is not None and known is None:
+        journal.append(RUN, run_record(run))
+    recorded = dict(kept.verdicts) if kept else {}
+    bench = Workbench(place, journal, run.id, trace, opened.judge, opened.read, recorded)
+    labelled = label_trace(trace, place.ruleset)
+    families = rank_families(
+        labelled,
+        None if opened.baseline is None else opened.baseline.stats,
+        min_share=options.min_share,
+        max_families=options.max_families,
+    )
+    return AskJob(families, trace, labelled, opened, bench, run_origin(bench, run.date))
 
 
 def _trace(opened: OpenInputs) -> Trace:
     if opened.trace is None:
-        raise UsageError("RV022", "no trace is named", hint="label-agent propose TRACE --repo DIR")
+        raise UsageError("RV022", "no trace is named")
     return opened.trace
-
-
-def _families(
-    trace: Trace, baseline: Trace | None, place: Workplace, options: ProposeOptions
-) -> tuple[Family, ...]:
-    return rank_families(
-        label_trace(trace, place.ruleset),
-        None if baseline is None else baseline.stats,
-        min_share=options.min_share,
-        max_families=options.max_families,
-    )
-
-
-def _bench(
-    inputs: RunInputs,
-    opened: OpenInputs,
-    place: Workplace,
-    journal: Journal,
-    kept: Kept,
-    options: ProposeOptions,
-) -> Workbench:
-    run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
-    if kept.runs.get(run.id) != run:
-        journal.append(RUN, run_record(run))
-    return Workbench(
-        place,
-        journal,
-        run.id,
-        opened.trace,
-        opened.judge,
-        opened.read,
-        recorded=dict(kept.verdicts),
-    )
 
 
 def _decided(

@@ -41,6 +41,11 @@ def proposals_json(result: ProposeResult) -> dict[str, Any]:
             "answer": one.answer,
             "proposal": one.verdict.proposal.id if one.verdict else "",
             "reason": one.reason,
+            "turns": one.turns,
+            "tokens": {
+                "prompt": one.usage.prompt_tokens,
+                "completion": one.usage.completion_tokens,
+            },
         }
         for one in result.asked
     ]
@@ -53,11 +58,32 @@ def proposals_text(result: ProposeResult) -> list[str]:
         f"{one.answer:<9} {100 * one.family.share:5.2f} %  "
         f"{shown(one.family.stem, limit=MAX_PATTERN)}: {shown(one.reason, limit=200)}"
         for one in result.asked
-        if one.answer in {"abstained", "failed"}
+        if one.answer in {"abstained", "failed", "unasked"}
     ]
     if not result.asked:
         lines.append("nothing to ask about: no family of unlabelled kernels is large enough")
-    return [*lines, *outcomes_text(result.review)]
+    return [*lines, *outcomes_text(result.review), *_cost(result)]
+
+
+def _cost(result: ProposeResult) -> list[str]:
+    """Give what asking a model cost; nothing where none was asked."""
+    turns = sum(one.turns for one in result.asked)
+    tokens = sum(one.usage.total for one in result.asked)
+    return [f"{counted(turns, 'call')}, {tokens:,} tokens"] if turns else []
+
+
+def requests_json(bodies: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Give the JSON form of a dry run: request bodies exactly as they would be sent."""
+    return {"schema": SCHEMA, "command": "propose", "requests": list(bodies)}
+
+
+def exit_code(result: ProposeResult) -> int:
+    """Give 2 when nobody could be asked, 1 when something was refused or failed, else 0."""
+    answers = {one.answer for one in result.asked}
+    if answers == {"unasked"}:
+        return 2
+    refused = any(outcome.state == "refused" for outcome in result.review.outcomes)
+    return int(refused or bool(answers & {"failed", "unasked"}))
 
 
 def findings_json(findings: Sequence[Finding]) -> list[dict[str, str]]:

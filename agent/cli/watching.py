@@ -1,0 +1,48 @@
+"""How asking goes, on stderr: one moving line on a terminal, a line a family elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from agent.cli.screen import talk
+from agent.core.text import shown
+from agent.proposing.results import Asked, Step
+
+_NAME = 60
+
+
+class AskingLines:
+    """Implements `agent.workflows.asking.Watcher`."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._counts: dict[str, int] = {}
+        self._tokens = 0
+
+    def step(self, step: Step) -> None:
+        """Show what is being done, in place."""
+        self._tokens = step.tokens
+        if not self._terminal:
+            return
+        text = f"[{step.number}/{step.total}] {shown(step.family.stem, limit=_NAME)}: {step.doing}"
+        width = shutil.get_terminal_size().columns - 1
+        self._write(f"\r\x1b[K{f'{text}{self._so_far()}'[:width]}")
+
+    def settled(self, asked: Asked) -> None:
+        """Say what a family came to."""
+        self._counts[asked.answer] = self._counts.get(asked.answer, 0) + 1
+        if self._terminal:
+            self._write("\r\x1b[K")
+        share = f"{100 * asked.family.share:.2f} %"
+        why = f": {shown(asked.reason, limit=200)}" if asked.reason else ""
+        talk(f"{asked.answer:<9} {share:>8}  {shown(asked.family.stem, limit=_NAME)}{why}")
+
+    def _so_far(self) -> str:
+        counts = ", ".join(f"{number} {answer}" for answer, number in self._counts.items())
+        tokens = f"{self._tokens:,} tokens" if self._tokens else ""
+        return "".join(f"  {part}" for part in (tokens, counts) if part)
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
