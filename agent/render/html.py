@@ -86,7 +86,7 @@ def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
         paragraph(headline(diff, millis), css="lead"),
         *_notes(diff.findings),
         _tiles(diff, millis),
-        section(ledger_title(diff).capitalize(), _waterfall(diff, millis)),
+        section(_ledger_head(diff), _waterfall(diff, millis)),
         target_section(diff, millis),
         section(
             "Categories",
@@ -128,6 +128,11 @@ def _tiles(diff: TraceDiff, millis: Millis) -> str:
     return f'<dl class="tiles">{cells}</dl>'
 
 
+def _ledger_head(diff: TraceDiff) -> str:
+    unit = "ms per pass" if diff.ledger_per_pass else "ms"
+    return f"{ledger_title(diff).capitalize()}, {unit}"
+
+
 def _waterfall(diff: TraceDiff, millis: Millis) -> str:
     broad, slim = waterfall_figure(diff, width=BROAD), waterfall_figure(diff, width=SLIM)
     words = per_pass_phrase(diff, millis) if diff.ledger_per_pass else ""
@@ -156,12 +161,15 @@ def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> st
 def _category(row: CategoryRow, diff: TraceDiff, millis: Millis) -> list[Cell]:
     tag = f' <span class="tag">{row.status}</span>' if row.status != "both" else ""
     name = Cell(f"<span>{text(row.category)}</span>{tag}", str(row.category))
-    cells = [name, coloured(millis(row.delta_ns, signed=True), row.delta_ns)]
-    if not diff.work.equal and diff.work.ratio is not None:
-        cells.append(_relative(row, diff.work.scale))
+    delta = millis(row.delta_ns, signed=True)
+    if diff.work.equal or diff.work.ratio is None:
+        changes = [coloured(delta, row.delta_ns), _relative(row, Fraction(1))]
+    else:
+        raw = _relative(row, Fraction(1), plain=True)
+        changes = [figure(delta, row.delta_ns), _relative(row, diff.work.scale), raw]
     return [
-        *cells,
-        _relative(row, Fraction(1)),
+        name,
+        *changes,
         figure(millis(row.base.time_ns), row.base.time_ns),
         figure(millis(row.new.time_ns), row.new.time_ns),
         figure(f"{row.base.count:,}", row.base.count),
@@ -176,11 +184,12 @@ def coloured(shown_as: str, value: int | Fraction) -> Cell:
     return Cell(f'<span class="{css}">{plain.html}</span>', plain.sort, number=True)
 
 
-def _relative(row: CategoryRow, scale: Fraction) -> Cell:
+def _relative(row: CategoryRow, scale: Fraction, *, plain: bool = False) -> Cell:
+    """Give the relative change; `plain` for a raw one, which unequal work makes meaningless."""
     if row.status != "both" or not row.base.time_ns:
         return figure("" if row.status == "both" else row.status, None)
     change = fraction_of(row.new.time_ns, row.base.time_ns) / scale - 1
-    return coloured(percent(change), change)
+    return figure(percent(change), change) if plain else coloured(percent(change), change)
 
 
 def _side(side: SideSummary, millis: Millis) -> str:
