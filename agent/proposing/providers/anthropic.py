@@ -136,7 +136,7 @@ class AnthropicProvider:
 
         opened = self._client.messages.with_streaming_response.create(**body, timeout=seconds)
         return read_reply(
-            opened, self.service, seconds, anthropic.APIStatusError, anthropic.APIConnectionError
+            opened, self.service, seconds, anthropic.APIStatusError, anthropic.AnthropicError
         )
 
     def _parse(self, reply: bytes) -> Reply:

@@ -15,8 +15,16 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 
+from agent.core.text import shown
 from agent.errors import ReplyFormatError, UsageError
-from agent.proposing.providers.faults import Fault, Service, not_an_api, refused, unreachable
+from agent.proposing.providers.faults import (
+    Fault,
+    Service,
+    not_an_api,
+    refused,
+    unreachable,
+    without_secrets,
+)
 
 LONGEST_REPLY = 4 << 20  # bytes; thousands of times what a bounded completion needs
 
@@ -44,8 +52,19 @@ class StatusError(Protocol):
 
 
 def http_client() -> httpx2.Client:
-    """Make the client below a library: proxies from the environment, no redirects."""
-    return httpx2.Client(follow_redirects=False)
+    """Make the client below a library: proxies from the environment, no redirects.
+
+    Raises:
+        UsageError: a proxy or certificate variable of the environment is of no use.
+    """
+    try:
+        return httpx2.Client(follow_redirects=False)
+    except (ImportError, ValueError, OSError, httpx2.InvalidURL) as err:
+        raise UsageError(
+            "ML003",
+            f"no connection can be set up: {shown(without_secrets(str(err), ()), limit=200)}",
+            hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE",
+        ) from None
 
 
 def quiet_loggers() -> None:
@@ -71,7 +90,7 @@ def read_reply(
             return _body(response, service, ends)
     except status_error as err:
         raise _refusal(service, err) from None  # its text may repeat the key
-    except (library_error, httpx2.HTTPError, httpx2.InvalidURL) as err:
+    except (library_error, httpx2.HTTPError, httpx2.InvalidURL, OSError) as err:
         raise unreachable(service, _reason(err)) from None
 
 

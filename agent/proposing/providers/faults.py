@@ -20,6 +20,7 @@ _KEY_LIKE = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|hf)[-_][\w*.-]{6,}|\b(?:org|proj)[-_]\w{10,}|\bBearer\s+\S+",
     re.IGNORECASE,
 )
+_IN_ADDRESS = re.compile(r"//[^\s/@]+@")  # name and password before a host
 _QUOTA_CODES = frozenset(
     {
         "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error",
@@ -97,11 +98,11 @@ class Fault(Exception):
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Take known keys, and all that looks like one, out of a text."""
+    """Take known keys, what looks like one, and passwords in addresses out of a text."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[key]")
-    return _KEY_LIKE.sub("[key]", text)
+    return _KEY_LIKE.sub("[key]", _IN_ADDRESS.sub("//", text))
 
 
 def refused(service: Service, status: int, headers: Mapping[str, str], body: object) -> Fault:

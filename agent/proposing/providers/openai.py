@@ -162,9 +162,7 @@ class OpenAIProvider:
         opened = self._client.chat.completions.with_streaming_response.create(
             **body, timeout=seconds
         )
-        return read_reply(
-            opened, self.service, seconds, openai.APIStatusError, openai.APIConnectionError
-        )
+        return read_reply(opened, self.service, seconds, openai.APIStatusError, openai.OpenAIError)
 
     def _parse(self, reply: bytes) -> Reply:
         found = decode(reply, _Completion, self.service)

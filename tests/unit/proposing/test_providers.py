@@ -287,3 +287,21 @@ def test_choosing_offline_imports_no_library() -> None:
         "sys.exit(any(m in sys.modules for m in ('openai', 'anthropic', 'httpx2')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("backend", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HTTP_PROXY", "socks5://127.0.0.1:9"),
+        ("ALL_PROXY", "nonsense://x"),
+        ("HTTP_PROXY", "a b:c"),
+    ],
+)
+def test_a_proxy_of_no_use_is_named(
+    backend: str, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError, match="no connection can be set up") as caught:
+        chosen(f"{backend}:m1", "http://models.example/v1").complete(question(), deadline_s=9)
+    assert variable in caught.value.hint

@@ -16,6 +16,7 @@ import pytest
 from agent.errors import LabelAgentError, ModelUnavailable, ReplyFormatError
 from agent.proposing.providers.anthropic import AnthropicProvider
 from agent.proposing.providers.choose import choose_provider
+from agent.proposing.providers.faults import without_secrets
 from agent.proposing.providers.openai import OpenAIProvider
 from tests.unit.proposing.model_server import (
     Answer,
@@ -355,3 +356,26 @@ def test_a_senseless_retry_after_falls_back_to_the_own_wait(value: str) -> None:
 def test_an_endless_retry_after_is_refused(value: str) -> None:
     with serving([Answer(429, {}, {"Retry-After": value})]) as server:
         assert Case(server).fails().startswith("ML015")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key sk-proj-abc_DEF-123 is wrong",
+        "Authorization: Bearer abc.def",
+        "via http://me:hunter22@proxy:3128/",
+        "sk-te*****-000",
+        "my own-secret here",
+    ],
+)
+def test_keys_and_passwords_are_taken_out_of_any_text(text: str) -> None:
+    left = without_secrets(text, ("own-secret",))
+    hidden = ("abc", "hunter22", "000", "own-secret")
+    assert [secret for secret in hidden if secret in left] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["temperature", "max_tokens: 5", "http://h:80/v1 a@b", "risk-free"]
+)
+def test_other_text_stays(text: str) -> None:
+    assert without_secrets(text, ("",)) == text
