@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Protocol
 
 from agent import __version__
@@ -156,15 +157,15 @@ def _ask_offline(job: AskJob, watcher: Watcher) -> Iterator[Asked]:
         if isinstance(made, str):
             yield Asked(dossier.family, "abstained", reason=made)
             continue
-        judged = [job.bench.judge(replace(proposal, origin=origin)) for proposal in made]
-        yield _best(dossier.family, judged)
+        offered = (replace(proposal, origin=origin) for proposal in made)
+        yield _first_admitted(dossier.family, map(job.bench.judge, offered))
 
 
-def _best(family: Family, judged: Sequence[Verdict]) -> Asked:
-    """Take the first that is admitted, else the first with why it is not."""
-    for verdict in judged:
+def _first_admitted(family: Family, judged: Iterator[Verdict]) -> Asked:
+    """Judge until one is admitted; else give the first, with why it is not."""
+    first = next(judged)
+    for verdict in chain([first], judged):
         if verdict.admitted:
             return Asked(family, "admitted", verdict)
-    first = judged[0]
     reason = "; ".join(f"{one.code} {one.message}" for one in first.errors)
     return Asked(family, "rejected", first, reason or f"only {first.level}")

@@ -14,9 +14,17 @@ from agent.workflows.demo import prepare_demo
 from tests.cli.terminals import EOF_KEY, Terminal
 from tests.unit.review.worktrees import RULES, git
 
-PROPOSE = ("propose", "../traces/fp8", "--baseline", "../traces/bf16", "--repo", "../tinyserve")
+PROPOSE = (
+    *("propose", "../traces/fp8", "--baseline", "../traces/bf16"),
+    *("--repo", "../tinyserve", "--model", "offline"),
+)
 RUN = ("-c", "from agent.cli import run; run()")
-IDS = ["mla.latent-dec-a8w8-qh16-g16", "topk.expert-gate-pick", "rope.rotate-pairs-inplace"]
+IDS = [
+    "mla.latent-dec-a8w8-qh16-g16",
+    "cast-from-fp8.direct-copy-kernel-cuda",
+    "topk.expert-gate-pick",
+    "rope.rotate-pairs-inplace",
+]
 
 
 @pytest.fixture
@@ -35,9 +43,9 @@ def test_in_a_pipe_proposals_are_kept_and_it_says_how_to_go_on(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main([*PROPOSE])
-    assert "3 proposals kept; go on with: label-agent review" in capsys.readouterr().out
+    assert "4 proposals kept; go on with: label-agent review" in capsys.readouterr().out
     listed = _json(capsys, "review")
-    assert listed["kept"] == 3
+    assert listed["kept"] == 4
     assert git(folder, "log", "--format=%s") == "A place for rules"
     assert git(folder, "status", "--porcelain") == ""
 
@@ -63,7 +71,7 @@ def test_a_second_propose_asks_about_nothing_that_was_settled(
     capsys.readouterr()
     again = _json(capsys, *PROPOSE, "--accept", "validated")
     assert [one["decision"] for one in again["proposals"]].count("accepted") == 0  # type: ignore[attr-defined]
-    assert git(folder, "rev-list", "--count", "HEAD") == "4"
+    assert git(folder, "rev-list", "--count", "HEAD") == "5"
 
 
 def test_keys_typed_at_the_real_command(folder: Path) -> None:
@@ -73,25 +81,29 @@ def test_keys_typed_at_the_real_command(folder: Path) -> None:
     terminal.answer("a helper\n", prompt=b"reason: ")
     terminal.answer(EOF_KEY)
     out = terminal.end()
-    assert "1 accepted, 1 rejected, 1 pending" in out
+    assert "1 accepted, 1 rejected, 2 pending" in out
     assert git(folder, "log", "--format=%s", "-1") == f"Add rule {IDS[0]}"
     assert b"tinyserve@" in terminal.seen
     terminal = Terminal((*RUN, "review"), folder)
-    terminal.answer("a\n")
-    assert "1 proposal: 1 accepted" in terminal.end()
+    terminal.answer("a\n", "q\n")
+    assert "2 proposals: 1 accepted, 1 pending" in terminal.end()
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (("propose", "../traces/fp8"), "RV022"),
-        (("propose", "../traces/fp8", "--repo", "nowhere"), "SC001"),
-        (("propose", "nowhere", "--repo", "../tinyserve"), "TR"),
+        (("propose", "../traces/fp8", "--repo", "nowhere", "--model", "offline"), "SC001"),
+        (("propose", "nowhere", "--repo", "../tinyserve", "--model", "offline"), "TR"),
         ((*PROPOSE, "--min-share", "2"), "RV022"),
         ((*PROPOSE, "--context", "x"), "RV018"),
         ((*PROPOSE, "--names", "nowhere"), "RV020"),
         ((*PROPOSE, "--rules", "nowhere"), "RS001"),
         ((*PROPOSE, "--accept", "everything"), "CL001"),
+        (("propose", "../traces/fp8", "--repo", "r", "--model", "openai"), "ML001"),
+        (("propose", "../traces/fp8", "--repo", "r", "--model", "openai:x"), "ML"),
+        ((*PROPOSE, "--max-turns", "0"), "CL001"),
+        ((*PROPOSE, "--deadline", "soon"), "CL001"),
         (("review", "--rules", "nowhere"), "RS001"),
     ],
 )
@@ -120,5 +132,5 @@ def test_outside_a_repository_accepting_is_refused_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["propose", "t", "--repo", "r", "--accept", "validated"]) == 2
+    assert main(["propose", "t", "--repo", "r", "--accept", "validated", "--model", "offline"]) == 2
     assert "RV001" in capsys.readouterr().err
