@@ -93,7 +93,7 @@ def _written(
         case DiffFormat.json:
             from agent.render.documents import diff_document, to_json
 
-            return to_json(diff_document(result, top=top))
+            return to_json(diff_document(result, gates=gates))
         case DiffFormat.md:
             from agent.render.diff_markdown import diff_markdown
 
@@ -109,7 +109,7 @@ def _written(
         case DiffFormat.html:
             from agent.render.html import diff_html
 
-            return diff_html(result, top=top)
+            return diff_html(result, sort=sort.value)
         case DiffFormat.text:
             from agent.render.diff_text import diff_text
 

@@ -107,14 +107,8 @@ def propose(
     from agent.workflows.review import ReviewOptions
 
     console = TerminalConsole()
-    inputs = RunInputs(
-        traces=tuple(traces),
-        baseline=tuple(baseline or ()),
-        repos=tuple(repo or ()),
-        names=names,
-        context=tuple(context or ()),
-        salvage=salvage,
-    )
+    ran, before, repos = (tuple(entries or ()) for entries in (traces, baseline, repo))
+    inputs = RunInputs(ran, before, repos, names, tuple(context or ()), salvage)
     limits = Limits(max_turns, max_calls, max_tokens, deadline)
     options = workflow.ProposeOptions(
         review=ReviewOptions(rules, accept is not None, console.interactive),

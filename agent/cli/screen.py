@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from agent.core.text import shown
+from agent.core.text import shown, shown_block
 from agent.errors import LabelAgentError, RuleFileError, UsageError
 
 MIN_WIDTH, PIPE_WIDTH = 60, 80
@@ -58,7 +58,13 @@ def show_error(err: LabelAgentError) -> None:
             talk(f"hint: {err.hint or EXPLAINED}")
         return
     talk(str(err))
-    talk(f"hint: {err.hint or EXPLAINED}")
+    _talk_lines(f"hint: {err.hint or EXPLAINED}")
+
+
+def _talk_lines(text: str) -> None:
+    """Say something that may have several lines, such as an expression with a caret below."""
+    sys.stderr.write(shown_block(text) + "\n")
+    sys.stderr.flush()
 
 
 def show_traceback() -> None:

@@ -77,12 +77,14 @@ def propose_rules(
     _check(inputs, options)
     provider = choose(options.asking, around.talk)
     place = open_workplace(options.review.rules)
+    opened = None if options.review.decides else open_inputs(inputs, reading=around.reading)
     with Journal(place.journal) as journal:
         repository = None
         kept = kept_in(journal.records(), str(place.journal))
         if options.review.decides:
             place, kept, repository = open_for_commits(place, journal, options.review)
-        job = _job(inputs, options, place, journal, kept, around.reading)
+        opened = opened or open_inputs(inputs, reading=around.reading)
+        job = _job(inputs, options, place, journal, kept, opened)
         asked = tuple(ask(job, provider, options.asking, around.watcher))
         outcomes = _decided(asked, job.bench, kept, repository, around.console, options.review)
         return ProposeResult(asked, ReviewResult(outcomes, place.name, journal.findings))
@@ -103,7 +105,8 @@ def dry_run(
     if provider is None:
         around.talk("offline: nothing would be sent")
         return ()
-    job = _job(inputs, options, place, journal, None, around.reading)
+    opened = open_inputs(inputs, reading=around.reading)
+    job = _job(inputs, options, place, journal, None, opened)
     return tuple(requests(job, provider, options.asking))
 
 
@@ -125,10 +128,9 @@ def _job(
     place: Workplace,
     journal: Journal,
     kept: Kept | None,
-    reading: Reading,
+    opened: OpenInputs,
 ) -> AskJob:
-    """Open everything; the run is recorded, unless nothing is to be kept."""
-    opened = open_inputs(inputs, reading=reading)
+    """Set up the asking; the run is recorded, unless nothing is to be kept."""
     trace = _trace(opened)
     run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
     known = kept.runs.get(run.id) if kept else None
