@@ -53,7 +53,6 @@ class TreeCache:
             self._bytes -= size
         return tree
 
-
     def remembered(self, file: SourceFile, what: str, make: Callable[[Node], Kept]) -> Kept | None:
         """Give something read from a file's Python tree, kept by blob; None without a tree."""
         key = (what, file.sha)
