@@ -5,10 +5,12 @@ A file that cannot be parsed within the limits gives None, never a crash. Walks 
 
 from __future__ import annotations
 
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
+from itertools import accumulate
 from typing import Literal, TypeVar, cast
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -25,7 +27,14 @@ _MAX_TREE_BYTES = 12 << 20
 """Source bytes behind kept trees; a tree takes about ten times its source."""
 _TIMEOUT_CALLS = 20_000
 """Progress calls before a parse is given up; 0.5 MB of CUDA takes a few hundred."""
-_CHUNK = 1 << 20
+_CHUNK = 1 << 14
+_LARGE = 300_000
+_SMALL = 20_000
+_MAX_RATIO = 80
+_MAX_LINE = 100_000
+_MAX_OPEN = 1_000
+_NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"([{)]}")))
+_STEPS = bytes.maketrans(b"([{)]}", b"\x02\x02\x02\x00\x00\x00")
 
 
 class TreeCache:
@@ -43,7 +52,7 @@ class TreeCache:
         if kept is not None:
             self._trees.move_to_end(key)
             return kept[0]
-        tree = parse(file.text, grammar)
+        tree = parse(file.text, grammar) if is_plausible(file.text) else None
         self._trees[key] = (tree, len(file.text))
         self._bytes += len(file.text)
         while len(self._trees) > _MAX_TREES or (
@@ -64,8 +73,35 @@ class TreeCache:
         return cast("Kept | None", self._kept[key])
 
 
+def is_plausible(text: bytes) -> bool:
+    """Tell whether a text can be hand-written: no endless line, nesting or repetition.
+
+    Parsers and tree queries are quadratic in time or memory in such places, so they never see
+    them. Hand-written code compresses to a tenth, never to a hundredth.
+    """
+    if len(text) > _SMALL and len(zlib.compress(text, 1)) * _MAX_RATIO < len(text):
+        return False
+    if max(map(len, text.split(b"\n")), default=0) > _MAX_LINE:
+        return False
+    steps = text.translate(_STEPS, _NO_BRACKETS)
+    return max(accumulate(step - 1 for step in steps), default=0) <= _MAX_OPEN
+
+
 def parse(text: bytes, grammar: Grammar) -> Tree | None:
-    """Parse text; None when it takes too long."""
+    """Parse text; None when it takes too long.
+
+    A large text is parsed once under a limit first: only the reading form can be interrupted, and
+    only the other form keeps the text at hand for the nodes.
+    """
+    if len(text) > _LARGE and not _ends_in_time(text, grammar):
+        return None
+    try:
+        return _parser(grammar).parse(text)
+    except ValueError:
+        return None
+
+
+def _ends_in_time(text: bytes, grammar: Grammar) -> bool:
     calls = 0
 
     def enough(_offset: int, _has_error: bool) -> bool:  # noqa: FBT001 - tree-sitter's signature
@@ -77,9 +113,10 @@ def parse(text: bytes, grammar: Grammar) -> Tree | None:
         return text[offset : offset + _CHUNK]
 
     try:
-        return _parser(grammar).parse(chunk, progress_callback=enough)
+        parsed: Tree | None = _parser(grammar).parse(chunk, progress_callback=enough)
     except ValueError:
-        return None
+        return False
+    return parsed is not None
 
 
 def grammar_version(grammar: Grammar) -> str:
@@ -89,7 +126,9 @@ def grammar_version(grammar: Grammar) -> str:
 
 def captures(grammar: Grammar, query: str, node: Node) -> dict[str, list[Node]]:
     """Run a compiled query under a node; nodes per capture name, in source order."""
-    found = QueryCursor(_query(grammar, query)).captures(node)
+    cursor = QueryCursor(_query(grammar, query))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    found = cursor.captures(node)
     return {
         name: sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
         for name, nodes in found.items()

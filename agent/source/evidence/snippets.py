@@ -13,11 +13,11 @@ from agent.source.snapshot import SourceFile
 
 _PYTHON = re.compile(
     r"(?P<comment>\#[^\n]*)|(?P<string>[rRbBuUfF]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''"
-    r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'))|(?P<word>\w+)|(?P<mark>[^\s\w])",
+    r"|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'))|(?P<word>\w+)|(?P<mark>[^\s\w])",
     re.DOTALL,
 )
 _NATIVE = re.compile(
-    r"(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
+    r"(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')"
     r"|(?P<word>\w+)|(?P<mark>[^\s\w])",
     re.DOTALL,
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from agent.core.proposals import Finding
 from agent.source.native.structure import NativeFile, call_around, is_launch, native_file
 from agent.source.snapshot import SourceFile
 
+_MAX_WORDS = 2_000
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LAUNCHERS = re.compile(
     r"launch|^KL$|make_kernel|dispatch|cudaLaunch|hipLaunch|kernel|KERNEL|HIP_KERNEL_NAME|case|CASE"
@@ -49,7 +51,8 @@ def launches_of(file: SourceFile, name: str) -> tuple[NativeSite, ...]:
         return ()
     parsed = native_file(file.text)
     found = []
-    for match in re.finditer(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])", parsed.code):
+    word = re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
+    for match in islice(word.finditer(parsed.code), _MAX_WORDS):
         site = _site(parsed, match.start(), match.end(), name, file.line_of(match.start()))
         if site is not None:
             found.append(site)
@@ -58,7 +61,7 @@ def launches_of(file: SourceFile, name: str) -> tuple[NativeSite, ...]:
 
 def _sites(file: SourceFile, parsed: NativeFile, start: int, end: int) -> list[NativeSite]:
     found = []
-    for match in _WORD.finditer(parsed.code, start, end):
+    for match in islice(_WORD.finditer(parsed.code, start, end), _MAX_WORDS):
         line = file.line_of(match.start())
         site = _site(parsed, match.start(), match.end(), match.group().decode(), line)
         if site is not None:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _NOISE = re.compile(
-    rb"//(?:[^\n\\]|\\(?:\r?\n)?)*|/\*.*?(?:\*/|\Z)"
-    rb"|R\"([A-Za-z0-9_]{0,16})\((?:.*?)\)\1\"|\"(?:[^\"\\\n]|\\.|\\\n)*\"|'(?:[^'\\\n]|\\.){1,8}'",
+    rb"//(?:[^\n\\]|\\(?:\r?\n)?)*+|/\*.*?(?:\*/|\Z)"
+    rb"|R\"([A-Za-z0-9_]{0,16})\((?:.{0,4000}?)\)\1\"|\"(?:[^\"\\\n]|\\.)*+\""
+    rb"|'(?:[^'\\\n]|\\.){1,8}'",
     re.DOTALL,
 )
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\(?:\r?\n)?)*)", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\(?:\r?\n)?)*+)", re.MULTILINE)
 _MACRO_NAME = re.compile(rb"[ \t]*(\w+)(\(([^)]*)\))?")
 _GLOBAL = re.compile(rb"(?<![\w])__global__(?![\w])")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")

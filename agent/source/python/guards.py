@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tree_sitter import Node
 
@@ -17,6 +17,7 @@ from agent.source.parse import text_of
 _JUMPS = frozenset({"return_statement", "raise_statement", "continue_statement", "break_statement"})
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"]*\"|'[^']*'|[=!<>]=|\S")
 _MAX_NESTED = 24
+_MAX_GUARDS = 200
 _FLIPPED = {
     "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
     "is": "is not", "is not": "is", "in": "not in", "not in": "in",
@@ -34,7 +35,9 @@ def guard_chain(chain: Sequence[Node]) -> tuple[str, ...]:
     for parent, child in pairwise(chain):
         if parent.type in ("function_definition", "lambda"):
             guards.clear()
-        guards.extend(_between(parent, child))
+        guards.extend(islice(_between(parent, child), _MAX_GUARDS))
+        if len(guards) > _MAX_GUARDS:
+            break
     return tuple(dict.fromkeys(guards))
 
 
@@ -97,6 +100,8 @@ def _if_guards(parent: Node, child: Node) -> Iterator[str]:
         yield from _condition(parent, positive=True)
     elif child.type in ("elif_clause", "else_clause"):
         yield from _condition(parent, positive=False)
+        if parent.named_child_count > _MAX_GUARDS:
+            return
         for other in parent.named_children:
             if other == child:
                 return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal
 
 from tree_sitter import Node
@@ -32,6 +32,8 @@ from agent.source.python.tree import (
 from agent.source.snapshot import SourceFile
 
 MAX_LINES = 40
+_MAX_SITES = 200
+_MAX_CALLS = 500
 SiteKind = Literal["call", "launch", "assignment", "compiled"]
 _INTERESTING = frozenset({"call", "assignment", "augmented_assignment"})
 _COMPILERS = re.compile(r"^(?:torch\.compile|torch_compile)\b|^compile\b.*\bbackend\b")
@@ -105,7 +107,7 @@ def region(file: SourceFile, trees: TreeCache, lines: tuple[int, int]) -> Region
     problems = tuple(_cuts(file, root, lines))
     if problems:
         return _nothing(*problems)
-    sites = tuple(_sites(root, lines))
+    sites = tuple(islice(_sites(root, lines), _MAX_SITES))
     hosted = tuple(site for site in sites if not in_device_code(site))
     wrong = _refused(file, lines, sites, hosted)
     if wrong is not None:
@@ -140,7 +142,7 @@ def sites_named(file: SourceFile, trees: TreeCache, name: str) -> Iterator[Site]
         return
     word = re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
     seen: set[int] = set()
-    for match in word.finditer(file.text):
+    for match in islice(word.finditer(file.text), _MAX_CALLS):
         node = tree.root_node.descendant_for_byte_range(match.start(), match.end())
         chain = chain_to(tree.root_node, node) if node is not None else []
         call = next((one for one in reversed(chain) if one.type == "call"), None)

@@ -11,10 +11,13 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
+_MAX_BEFORE = 1_000
+_MAX_MENTIONS = 2_000
 _NOISE = re.compile(
     rb"#[^\n]*|[rRbBuUfF]{0,2}(?:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)"
-    rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')",
+    rb"|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')",
     re.DOTALL,
 )
 _DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
@@ -54,7 +57,8 @@ class PyText:
     def around(self, offset: int) -> tuple[str, ...]:
         """Name the functions and classes around an offset, innermost first, by indentation."""
         line = self.text.rfind(b"\n", 0, offset) + 1
-        indent = len(self.text[line:offset]) - len(self.text[line:offset].lstrip(b" \t"))
+        before = self.text[line : min(offset, line + _MAX_BEFORE)]
+        indent = len(before) - len(before.lstrip(b" \t"))
         found: list[str] = []
         index = bisect_right(self.definitions, (offset, 1 << 60)) - 1
         for start, depth, kind, name in reversed(self.definitions[: index + 1]):
@@ -67,7 +71,7 @@ class PyText:
 
     def mentions(self, word: re.Pattern[bytes]) -> Iterator[Mention]:
         """Yield the mentions of a whole word outside comments."""
-        for match in word.finditer(self.text):
+        for match in islice(word.finditer(self.text), _MAX_MENTIONS):
             start, end = match.span()
             noise = self.noise_at(start)
             if noise is not None:
@@ -77,12 +81,12 @@ class PyText:
             yield self._in_code(start, end)
 
     def _in_code(self, start: int, end: int) -> Mention:
-        line = self.text.rfind(b"\n", 0, start) + 1
+        line = max(self.text.rfind(b"\n", 0, start) + 1, start - _MAX_BEFORE)
         before = self.text[line:start]
         after = self.text[end : end + 2].lstrip()[:1]
         if re.search(rb"\b(?:def|class)[ \t]+$", before):
             return Mention("definition", start, self.around(line))
-        if _IMPORT.match(self.text[line : self.text.find(b"\n", end)]):
+        if _IMPORT.match(self.text[line : self.text.find(b"\n", end, end + _MAX_BEFORE)]):
             return Mention("import", start, self.around(start))
         how = {b"(": "call", b"[": "launch"}.get(after, "reference")
         bare = re.sub(rb"[\w.]*$", b"", before)
@@ -116,9 +120,9 @@ def py_text(text: bytes) -> PyText:
 def decorated_with(text: bytes, name: str) -> tuple[str, ...]:
     """Name the functions whose decorator holds `"name"` as a whole string."""
     pattern = re.compile(
-        rb"^[ \t]*@[\w.]+\((?:[^()]|\([^()]*\))*?[\"']"
+        rb"^[ \t]*@[\w.]+\((?:[^()]|\([^()]*\)){0,300}?[\"']"
         + re.escape(name.encode())
-        + rb"[\"'](?:[^()]|\([^()]*\))*?\)[ \t]*\r?\n(?:[ \t]*@[^\n]*\n)*"
+        + rb"[\"'](?:[^()]|\([^()]*\)){0,300}?\)[ \t]*\r?\n(?:[ \t]*@[^\n]*\n)*"
         + rb"[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)",
         re.MULTILINE,
     )

@@ -9,7 +9,8 @@ from tree_sitter import Node
 
 from agent.source.parse import MAX_DEPTH, ancestors, captures, first_line, last_line, text_of
 
-_FUNCTIONS = "(function_definition name: (identifier) @name) @function"
+_DEFINITIONS = "[(function_definition) (class_definition) (decorated_definition)] @one"
+_MAX_VISITED = 50_000
 _SIMPLE = frozenset(
     {
         "expression_statement", "return_statement", "assert_statement", "raise_statement",
@@ -41,8 +42,23 @@ class FunctionDef:
 
 def functions(root: Node) -> tuple[FunctionDef, ...]:
     """List every function of a file in source order, nested ones and methods included."""
-    found = captures("python", _FUNCTIONS, root).get("function", [])
-    return tuple(_function(root, node) for node in found)
+    found: list[FunctionDef] = []
+    owners: list[tuple[int, str]] = []
+    decorated: dict[int, Node] = {}
+    for node in captures("python", _DEFINITIONS, root).get("one", []):
+        while owners and owners[-1][0] <= node.start_byte:
+            owners.pop()
+        if node.type == "decorated_definition":
+            inner = node.child_by_field_name("definition")
+            if inner is not None:
+                decorated[inner.id] = node
+            continue
+        name = node.child_by_field_name("name")
+        owners.append((node.end_byte, text_of(name) if name is not None else "?"))
+        if node.type == "function_definition":
+            qualname = ".".join(owner for _, owner in owners)
+            found.append(_function(node, decorated.get(node.id, node), qualname))
+    return tuple(found)
 
 
 def function_at(found: Sequence[FunctionDef], start: int, end: int) -> FunctionDef | None:
@@ -93,7 +109,7 @@ def is_log_call(call: Node) -> bool:
 def nodes_within(root: Node, first: int, last: int, types: frozenset[str]) -> Iterator[Node]:
     """Yield nodes of some types that begin on lines `first`..`last`, outermost first."""
     pending = [root]
-    for _ in range(200_000):
+    for _ in range(_MAX_VISITED):
         if not pending:
             return
         node = pending.pop()
@@ -148,19 +164,16 @@ def _imported(name: Node) -> tuple[str, str]:
     return (text_of(original) if original else ""), (text_of(alias) if alias else "")
 
 
-def _function(root: Node, node: Node) -> FunctionDef:
-    chain = chain_to(root, node)
-    outer = chain[-2] if len(chain) > 1 and chain[-2].type == "decorated_definition" else node
+def _function(node: Node, outer: Node, qualname: str) -> FunctionDef:
     decorators = tuple(
         text_of(child).removeprefix("@").strip()
         for child in outer.children
         if child.type == "decorator"
     )
-    name = node.child_by_field_name("name")
     keyword = next((child for child in node.children if child.type == "def"), node)
     return FunctionDef(
-        text_of(name) if name else "",
-        qualname_of(chain),
+        qualname.rpartition(".")[2],
+        qualname,
         first_line(keyword),
         first_line(outer),
         last_line(node),
