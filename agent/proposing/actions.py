@@ -34,7 +34,7 @@ def _no_controls(text: str) -> str:
 Text = Annotated[str, Field(max_length=300), AfterValidator(_no_controls)]
 Name = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_no_controls)]
 PatternText = Annotated[str, Field(min_length=1, max_length=400), AfterValidator(_no_controls)]
-Prose = Annotated[str, Field(max_length=1_000)]
+Prose = Annotated[str, Field(max_length=600)]
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -95,11 +95,11 @@ class CitedEvidence(Form):
 
 
 class SubmitProposal(Form):
-    """Propose a rule; `candidates` are numbers of the list that the case gives."""
+    """Propose a rule; an empty `kernel` takes the suggested pattern of the first candidate."""
 
     do: Literal["submit_proposal"]
     category: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_no_controls)]
-    kernel: PatternText
+    kernel: Annotated[str, Field(max_length=400), AfterValidator(_no_controls)] = ""
     op: Text = ""
     input_dtypes: Annotated[list[Text], Field(max_length=4)] = []
     candidates: Annotated[list[Annotated[int, Field(ge=1, le=99)]], Field(max_length=4)] = []
@@ -140,7 +140,7 @@ WITHOUT_SOURCE = frozenset({"test_pattern", "submit_proposal", "abstain"})
 class Turn(Form):
     """A whole reply: a short note of the model's own, then one action."""
 
-    note: Prose = ""
+    note: Annotated[str, Field(max_length=400)] = ""
     action: Annotated[Action, Field(discriminator="do")]
 
 

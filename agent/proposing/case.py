@@ -39,6 +39,7 @@ def case_text(prompt: Prompt, dossier: Dossier, source: SourceIndex | None) -> s
         frames=quoted(_frames(dossier)) if dossier.frames else "(no stacks were recorded)",
         candidates=_candidates(dossier, source),
         context=_context(dossier),
+        next=_next(dossier),
     )
 
 
@@ -51,6 +52,18 @@ def _do(form: type[Form]) -> str:
 def _action(form: type[Form]) -> str:
     fields = ", ".join(name for name in form.model_fields if name != "do")
     return f"- {_do(form)} ({fields}): {(form.__doc__ or '').strip()}"
+
+
+def _next(dossier: Dossier) -> str:
+    """Say what is nearest to be done: with evidence at hand, a proposal."""
+    if not dossier.candidates:
+        return "Without evidence it cannot be proposed: look for the definition and its launch."
+    if suggested(dossier.candidates[0], dossier):
+        return (
+            'Then submit_proposal with "candidates": [1] and "kernel": "", which takes the pattern'
+            " suggested for candidate 1."
+        )
+    return 'Then test_pattern, and submit_proposal with "candidates": [1].'
 
 
 def _summary(dossier: Dossier) -> str:

@@ -7,6 +7,7 @@ from agent.core.proposals import Evidence, Finding, Proposal
 from agent.core.source import SourceIndex
 from agent.errors import ReplyFormatError
 from agent.proposing.actions import CitedEvidence, SubmitProposal
+from agent.proposing.case import suggested
 from agent.proposing.dossier import Dossier
 
 
@@ -16,6 +17,12 @@ def proposal_of(submitted: SubmitProposal, dossier: Dossier, source: SourceIndex
     Raises:
         ReplyFormatError: a candidate or a checkout that does not exist, or too much evidence.
     """
+    kernel = submitted.kernel or _suggested(submitted, dossier)
+    if submitted.category in {member.label.category for member in dossier.family.members}:
+        raise _wrong(
+            f"category: the family is {submitted.category} already; name what it is beyond that,"
+            " or abstain"
+        )
     evidence = _evidence(submitted, dossier, source)
     if not evidence:
         raise _wrong("give candidates or evidence: a rule without either is never admitted")
@@ -25,7 +32,7 @@ def proposal_of(submitted: SubmitProposal, dossier: Dossier, source: SourceIndex
     draft = Proposal(
         id="",
         category=submitted.category,
-        kernel=submitted.kernel,
+        kernel=kernel,
         evidence=evidence,
         op=submitted.op,
         input_dtypes=tuple(submitted.input_dtypes),
@@ -37,6 +44,16 @@ def proposal_of(submitted: SubmitProposal, dossier: Dossier, source: SourceIndex
     if isinstance(made, Finding):
         raise _wrong(made.message)
     return made
+
+
+def _suggested(submitted: SubmitProposal, dossier: Dossier) -> str:
+    """Give the pattern that was suggested for the first candidate that is named."""
+    for number in submitted.candidates[:1]:
+        if number <= len(dossier.candidates):
+            if pattern := suggested(dossier.candidates[number - 1], dossier):
+                return pattern
+            raise _wrong(f"kernel: candidate {number} has no suggested pattern; give one")
+    raise _wrong("kernel: an empty pattern stands for the suggested one of a candidate; name it")
 
 
 def _evidence(
