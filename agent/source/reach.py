@@ -82,6 +82,16 @@ class Reach:
             pass
         return self.links
 
+    def walk(self) -> Iterator[str]:
+        """Yield names nearest first, following callers only as far as they are asked for."""
+        given = 0
+        more = True
+        while more:
+            names = list(self.links)[given:]
+            yield from names
+            given += len(names)
+            more = self._expand() or len(self.links) > given
+
     def chain(self, name: str) -> tuple[str, ...]:
         """Give the names from `name` down to a seed."""
         names = [name]

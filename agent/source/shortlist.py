@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from agent.core.proposals import Evidence, RunContext
 from agent.core.source import Candidate, Definition
@@ -13,10 +14,11 @@ from agent.source.evidence.contradictions import Contradictions
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.linking import Links, calls_leading_to
 from agent.source.names import kernel_ref, origin_of
+from agent.source.native.sites import launches_of
 from agent.source.native.tables import table_arch
 from agent.source.paths import is_python, is_runtime
 from agent.source.python.casts import cast_destination, never_casts
-from agent.source.python.sites import Site
+from agent.source.python.sites import Site, in_device_code, launch_sites
 from agent.source.snapshot import SourceFile
 
 _MAX_SITES = 4
@@ -55,11 +57,15 @@ def _defined(work: Workbench, name: str, context: RunContext) -> Iterator[Candid
                 continue
             entry = _definition_evidence(definition, bundle)
             item = read_item(entry, bundle, (name,))
-            if item.findings:
+            coded = item.kernel is not None or item.head is not None
+            if item.findings or (coded and not links.launched(item)):
                 continue
-            for rank, (file, site) in enumerate(_emissions(links, bundles, item, checks)):
+            found = list(_emissions(links, bundles, item, checks))
+            for rank, (file, site) in enumerate(found):
                 pair = (entry, _emission(file, site, bundles))
                 yield _candidate(name, definition, pair, site, rank)
+            if not found:
+                yield from _native_candidates(name, definition, entry, item, links)
 
 
 def _emissions(
@@ -67,9 +73,14 @@ def _emissions(
 ) -> Iterator[tuple[SourceFile, Site]]:
     """Yield the launches and calls that lead to an item and contradict nothing, a few."""
     count = 0
-    for file, site in calls_leading_to(links, bundles, item):
+    seen: set[tuple[str, int]] = set()
+    reached = calls_leading_to(links, bundles, item)
+    for file, site in chain(_launches(links, bundles, item), reached):
         if not (site.qualname and is_python(file.path) and is_runtime(file.path)):
             continue
+        if (file.path, site.line) in seen or in_device_code(site):
+            continue
+        seen.add((file.path, site.line))
         if _inlines(site, item):
             continue
         if checks.of_path(file.path) is not None or checks.of_site(file, site):
@@ -80,6 +91,33 @@ def _emissions(
         count += 1
         if count >= _MAX_SITES:
             return
+
+
+def _launches(
+    links: Links, bundles: tuple[Definitions, ...], item: Item
+) -> Iterator[tuple[SourceFile, Site]]:
+    """Yield the launches of a Python kernel, those through another name included."""
+    if item.kernel is None:
+        return
+    for file in links.launch_files(item):
+        for site in launch_sites(file, bundles[0].trees):
+            if links.direct(site, file, item):
+                yield file, site
+
+
+def _native_candidates(
+    name: str, definition: Definition, entry: Evidence, item: Item, links: Links
+) -> Iterator[Candidate]:
+    """Yield launches in HIP or CUDA source, where no Python call leads to the kernel."""
+    if item.head is None:
+        return
+    for file in links.launch_files(item):
+        for site in launches_of(file, item.head.name)[:1]:
+            line = (site.line, site.line)
+            emission = Evidence("emission", file.repo, entry.commit, file.path, line, site.function)
+            reason = f"{definition.name} is launched in {site.function} of {file.path}"
+            shown = kernel_ref(name).base
+            yield Candidate(definition.origin, shown, (entry, emission), 60, reason)
 
 
 def _inlines(site: Site, item: Item) -> bool:

@@ -91,6 +91,10 @@ class Links:
         """Give every name that may lead to what an item defines, with where it was seen."""
         return self._reach(item).all()
 
+    def walk(self, item: Item) -> Iterator[str]:
+        """Give the names that may lead to what an item defines, nearest first, one by one."""
+        return self._reach(item).walk()
+
     def _reach(self, item: Item) -> Reach:
         seeds = tuple(_seeds(item))
         key = (seeds, tuple(bundle.snapshot.info for bundle in self._bundles))
@@ -230,11 +234,10 @@ def calls_leading_to(
     links: Links, bundles: Sequence[Definitions], item: Item
 ) -> Iterator[tuple[SourceFile, Site]]:
     """Yield Python sites that lead to an item, nearest first."""
-    reach = links.wholly(item)
-    for name, found in sorted(reach.items(), key=lambda pair: (pair[1][0].depth, pair[0])):
+    for name in links.walk(item):
         for bundle in bundles:
             for file in bundle.snapshot.holding(name.encode("utf-8", "replace"), "python"):
-                if is_python(file.path) and found:
+                if is_python(file.path):
                     for site in sites_named(file, bundle.trees, name):
                         yield file, site
 

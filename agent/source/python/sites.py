@@ -15,7 +15,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from agent.core.proposals import Finding
-from agent.source.parse import TreeCache, first_line, last_line, text_of
+from agent.source.parse import TreeCache, captures, first_line, last_line, text_of
 from agent.source.python.guards import guard_chain
 from agent.source.python.standins import is_fake
 from agent.source.python.tree import (
@@ -152,9 +152,14 @@ def sites_named(file: SourceFile, trees: TreeCache, name: str) -> Iterator[Site]
         yield _call_site(tree.root_node, call)
 
 
-def symbol_of(callee: str) -> str:
-    """Give the telling name of a dotted callee: `torch.ops.ns.op.default` is `op`."""
-    return _symbol(callee)
+def launch_sites(file: SourceFile, trees: TreeCache) -> Iterator[Site]:
+    """Yield every `kernel[grid](...)` of a Python file, whatever the kernel is called there."""
+    tree = trees.tree(file, "python")
+    if tree is None or b"](" not in file.text:
+        return
+    query = "(call function: (subscript)) @call"
+    for call in captures("python", query, tree.root_node).get("call", [])[:_MAX_CALLS]:
+        yield _call_site(tree.root_node, call)
 
 
 def in_device_code(site: Site) -> bool:
