@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import repeat
+from typing import Any, Final
 
 import msgspec
 
@@ -21,11 +22,14 @@ from agent.traces.events import (
     GPU_ANNOTATION,
     IGNORED,
     KERNEL,
+    MEMCPY,
     MEMSET,
+    NOTHING,
     OPERATOR,
     RUNTIME,
     Arguments,
     Event,
+    Token,
     kind_of,
     launches_graph,
     launches_work,
@@ -39,6 +43,18 @@ COUNTED, GRAPH = 1, 2
 _MERGED_PID: Final = re.compile(r"^\[(?P<rank>[^\]]+)\] *(?P<pid>.*)$", re.DOTALL)
 _LAST_NUMBER: Final = re.compile(r"(-?\d+)\s*$")
 _STEP: Final = re.compile(r"^(?:ProfilerStep#|step\[)")
+_GROUPS: Final = (
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    OPERATOR,
+    RUNTIME,
+    FRAME,
+    ANNOTATION,
+    GPU_ANNOTATION,
+)
+_PAIRED: Final = frozenset("BE")
+_COMPLETE: Final = {"X"}
 _NO_ARGUMENTS: Final = Arguments()
 _INT32_MAX: Final = (1 << 31) - 1
 
@@ -64,7 +80,6 @@ class LaunchColumns:
     correlation: array[int] = field(default_factory=lambda: array("q"))
     external_id: array[int] = field(default_factory=lambda: array("q"))
     start_ns: array[int] = field(default_factory=lambda: array("q"))
-    end_ns: array[int] = field(default_factory=lambda: array("q"))
     thread: array[int] = field(default_factory=lambda: array("I"))
     flags: array[int] = field(default_factory=lambda: array("B"))
 
@@ -91,7 +106,6 @@ class RankColumns:
     frames: SpanColumns = field(default_factory=SpanColumns)
     steps: list[tuple[int, str, int, int]] = field(default_factory=list)
     negative: int = 0
-    zero_time: int = 0
     no_time: int = 0
     shapes: int = 0
 
@@ -100,14 +114,18 @@ class Interner:
     """Distinct values in order of appearance."""
 
     def __init__(self) -> None:
-        self.ids: dict[object, int] = {}
+        self.ids: dict[Any, int] = {}
 
-    def __call__(self, value: object) -> int:
-        """Give the id of a value."""
-        number = self.ids.get(value)
-        if number is None:
-            number = self.ids[value] = len(self.ids)
-        return number
+    def all(self, values: Sequence[object]) -> list[int]:
+        """Give the id of each value."""
+        ids = self.ids
+        try:
+            return [ids[value] for value in values]
+        except KeyError:
+            for value in values:
+                if value not in ids:
+                    ids[value] = len(ids)
+        return [ids[value] for value in values]
 
 
 class Collector:
@@ -123,44 +141,42 @@ class Collector:
         self.ranks: dict[str, RankColumns] = {}
         self.n_frames = 0
         self.unpaired = 0
-        self._kinds: dict[str, int] = {}
         self._calls: dict[str, int] = {}
         self._open: dict[tuple[int | str, int | str], list[Event]] = {}
         self._orphans: list[Event] = []
-        self._adders: dict[int, Callable[[RankColumns, list[Event]], None]] = {
+        self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUPS}
+        self._sinks: dict[str, Callable[[Event], None]] = {}
+        self._adders: dict[int, Callable[[RankColumns, list[Event], int], None]] = {
             KERNEL: self._add_kernels,
+            MEMCPY: self._add_kernels,
+            MEMSET: self._add_kernels,
             OPERATOR: self._add_operators,
             RUNTIME: self._add_launches,
             FRAME: self._add_frames,
             ANNOTATION: self._add_steps,
+            GPU_ANNOTATION: self._add_steps,
         }
 
-    def take(self, events: Iterable[Event]) -> None:
+    def take(self, events: Sequence[Event]) -> None:
         """Sort one block of events by kind and add them."""
-        kinds = self._kinds
-        found: dict[int, list[Event]] = {kind: [] for kind in self._adders}
+        if not _PAIRED.isdisjoint({event.ph for event in events}):
+            events = self._pair_all(events)
+        sink_of, unseen = self._sinks.get, self._sort_unseen
         for event in events:
-            kind = kinds.get(event.cat)
-            if kind is None:
-                kind = kinds[event.cat] = kind_of(event.cat)
-            if event.ph == "X":
-                if kind:
-                    found[_GROUP[kind]].append(event)
-            elif event.ph in ("B", "E"):
-                self._pair(event)
-        for kind, members in found.items():
+            sink_of(event.cat, unseen)(event)
+        for kind, members in self._found.items():
             if members:
                 self._add(kind, members)
+                members.clear()
 
     def finish(self) -> None:
         """Pair what begins and ends were left out of order."""
         rest = self._orphans + [event for stack in self._open.values() for event in stack]
         self._orphans, self._open = [], {}
         rest.sort(key=lambda event: (to_ns(event.ts) or 0, event.ph == "B"))
-        for event in rest:
-            self._pair(event)
+        self.take(rest)
         self.unpaired = sum(
-            self._kind(event) != IGNORED for stack in self._open.values() for event in stack
+            kind_of(event.cat) != IGNORED for stack in self._open.values() for event in stack
         )
 
     def rank(self, key: str) -> RankColumns:
@@ -169,136 +185,138 @@ class Collector:
             self.ranks[key] = RankColumns(key)
         return self.ranks[key]
 
-    def _kind(self, event: Event) -> int:
-        return self._kinds.setdefault(event.cat, kind_of(event.cat))
+    def _sort_unseen(self, event: Event) -> None:
+        """Sort the first event of a category, and remember where its like go."""
+        kind = kind_of(event.cat)
+        sink = _nowhere if kind == IGNORED else self._found[kind].append
+        self._sinks[event.cat] = sink
+        sink(event)
 
-    def _pair(self, event: Event) -> None:
+    def _pair_all(self, events: Sequence[Event]) -> list[Event]:
+        """Replace what begins (`B`) and what ends (`E`) by complete events."""
+        paired = [self._pair(event) if event.ph in _PAIRED else event for event in events]
+        return [event for event in paired if event is not None]
+
+    def _pair(self, event: Event) -> Event | None:
         """Make one complete event of a `B` and its `E`, per thread, innermost first."""
         stack = self._open.setdefault((event.pid, event.tid), [])
         if event.ph == "B":
             stack.append(event)
-            return
+            return None
         if not stack:
             self._orphans.append(event)
-            return
+            return None
         begun = stack.pop()
         start, end = to_ns(begun.ts), to_ns(event.ts)
-        if self._kind(begun) == IGNORED or start is None or end is None:
-            return
         begun.ph = "X"
-        begun.dur = _microseconds(end - start)
+        begun.dur = NOTHING if start is None or end is None else _microseconds(end - start)
         if begun.args is None:
             begun.args = event.args
-        self._add(_GROUP[self._kind(begun)], [begun])
+        return begun
 
     def _add(self, kind: int, events: list[Event]) -> None:
+        if {event.ph for event in events} != _COMPLETE:
+            events = [event for event in events if event.ph == "X"]
         adder = self._adders[kind]
-        if all(type(event.pid) is int for event in events):
-            adder(self.rank(""), events)
+        if {type(event.pid) for event in events} == {int}:
+            adder(self.rank(""), events, kind)
             return
         parts: dict[str, list[Event]] = {}
         for event in events:
             parts.setdefault(_merged_key(event.pid), []).append(event)
         for key, members in parts.items():
-            adder(self.rank(key), members)
+            adder(self.rank(key), members, kind)
 
-    def _add_kernels(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_kernels(self, rank: RankColumns, events: list[Event], kind: int) -> None:
         columns = rank.kernels
-        names, kinds = self.names, self._kinds
-        args = [event.args or _NO_ARGUMENTS for event in events]
-        columns.name.extend([names(event.name) for event in events])
-        columns.work.extend([kinds[event.cat] for event in events])
-        columns.start_ns.extend(self._starts(rank, events))
-        columns.duration_ns.extend(self._durations(rank, events))
+        args = _arguments(events)
+        starts = all_to_ns([event.ts for event in events])
+        durations = all_to_ns([event.dur for event in events])
+        columns.name.extend(self.names.all([event.name for event in events]))
+        columns.work.extend(bytes((kind,)) * len(events))
+        columns.start_ns.extend(_known_starts(rank, starts))
+        columns.duration_ns.extend(_known_durations(rank, durations))
         columns.device.extend(_devices(events, args))
         columns.stream.extend(_streams(events, args))
         columns.correlation.extend(_ids([arg.correlation for arg in args]))
         columns.external_id.extend(_external_ids(args))
 
-    def _add_launches(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_launches(self, rank: RankColumns, events: list[Event], _kind: int) -> None:
         calls = self._calls
-        for event in events:
-            if event.name not in calls:
-                calls[event.name] = _launch_flags(event.name)
+        for name in {event.name for event in events}.difference(calls):
+            calls[name] = _launch_flags(name)
         events = [event for event in events if calls[event.name] != UNKNOWN]
         columns = rank.launches
-        args = [event.args or _NO_ARGUMENTS for event in events]
-        starts = _times(events)
-        columns.start_ns.extend(starts)
-        columns.end_ns.extend(_ends(starts, events))
+        args = _arguments(events)
+        columns.start_ns.extend(_times([event.ts for event in events]))
         columns.correlation.extend(_ids([arg.correlation for arg in args]))
         columns.external_id.extend(_external_ids(args))
-        columns.thread.extend([self.threads(event.tid) for event in events])
+        columns.thread.extend(self.threads.all([event.tid for event in events]))
         columns.flags.extend([calls[event.name] for event in events])
 
-    def _add_operators(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_operators(self, rank: RankColumns, events: list[Event], _kind: int) -> None:
         columns = rank.operators
-        operators = self.operators
-        args = [event.args or _NO_ARGUMENTS for event in events]
+        args = _arguments(events)
         types = [bytes(arg.input_type) for arg in args]
         rank.shapes += len(types) - types.count(b"")
-        if self.context:
-            dims = [bytes(arg.input_dims) for arg in args]
-            names = [(e.name, t, d) for e, t, d in zip(events, types, dims, strict=True)]
-            columns.what.extend([operators(name) for name in names])
-        else:
-            columns.what.extend(
-                [operators((e.name, t, b"")) for e, t in zip(events, types, strict=True)]
-            )
+        names = [event.name for event in events]
+        dims = [bytes(arg.input_dims) for arg in args] if self.context else repeat(b"")
+        columns.what.extend(self.operators.all(list(zip(names, types, dims, strict=False))))
         columns.external_id.extend(_external_ids(args))
         self._add_span(columns, events)
 
-    def _add_frames(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_frames(self, rank: RankColumns, events: list[Event], _kind: int) -> None:
         self.n_frames += len(events)
         if self.context:
-            rank.frames.what.extend([self.frames(event.name) for event in events])
+            rank.frames.what.extend(self.frames.all([event.name for event in events]))
             self._add_span(rank.frames, events)
 
     def _add_span(self, columns: SpanColumns, events: list[Event]) -> None:
-        starts = _times(events)
+        starts = _times([event.ts for event in events])
+        durations = _times([event.dur for event in events])
         columns.start_ns.extend(starts)
-        columns.end_ns.extend(_ends(starts, events))
-        columns.thread.extend([self.threads(event.tid) for event in events])
+        columns.end_ns.extend(map(_end, starts, durations))
+        columns.thread.extend(self.threads.all([event.tid for event in events]))
 
-    def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_steps(self, rank: RankColumns, events: list[Event], kind: int) -> None:
         for event in events:
             if _STEP.match(event.name):
                 start, duration = to_ns(event.ts), to_ns(event.dur)
                 if start is not None and duration is not None:
-                    kind = self._kinds[event.cat]
-                    rank.steps.append((kind, event.name, start, start + max(0, duration)))
-
-    @staticmethod
-    def _starts(rank: RankColumns, events: list[Event]) -> Sequence[int]:
-        starts = all_to_ns([event.ts for event in events])
-        if None in starts:
-            rank.no_time += starts.count(None)
-            rank.zero_time += starts.count(0)
-            return [start or 0 for start in starts]
-        rank.zero_time += starts.count(0)
-        return starts  # type: ignore[return-value] # no None is left
-
-    @staticmethod
-    def _durations(rank: RankColumns, events: list[Event]) -> Sequence[int]:
-        durations = all_to_ns([event.dur for event in events])
-        known: Sequence[int] = durations  # type: ignore[assignment] # None is taken out below
-        if None in durations:
-            rank.no_time += durations.count(None)
-            known = [duration or 0 for duration in durations]
-        if min(known) < 0:
-            rank.negative += sum(duration < 0 for duration in known)
-            known = [max(0, duration) for duration in known]
-        return known
+                    rank.steps.append((kind, event.name, start, _end(start, duration)))
 
 
-_GROUP: Final = {
-    **dict.fromkeys(range(KERNEL, MEMSET + 1), KERNEL),
-    OPERATOR: OPERATOR,
-    RUNTIME: RUNTIME,
-    FRAME: FRAME,
-    ANNOTATION: ANNOTATION,
-    GPU_ANNOTATION: ANNOTATION,
-}
+def _nowhere(_event: Event) -> None:
+    """Drop an event that is of no kind we keep."""
+
+
+def _arguments(events: list[Event]) -> list[Arguments]:
+    args = [event.args for event in events]
+    if None in args:
+        return [_NO_ARGUMENTS if arg is None else arg for arg in args]
+    return args  # type: ignore[return-value] # no None is in it
+
+
+def _known_starts(rank: RankColumns, starts: Sequence[int | None]) -> Sequence[int]:
+    if None not in starts:
+        return starts  # type: ignore[return-value] # no None is in it
+    rank.no_time += starts.count(None)
+    return [start or 0 for start in starts]
+
+
+def _known_durations(rank: RankColumns, durations: Sequence[int | None]) -> Sequence[int]:
+    known: Sequence[int] = durations  # type: ignore[assignment] # None is taken out below
+    if None in durations:
+        rank.no_time += durations.count(None)
+        known = [duration or 0 for duration in durations]
+    if known and min(known) < 0:
+        rank.negative += sum(duration < 0 for duration in known)
+        known = [max(0, duration) for duration in known]
+    return known
+
+
+def _end(start: int, duration: int) -> int:
+    return min(start + max(0, duration), INT64_MAX)
 
 
 def _launch_flags(call: str) -> int:
@@ -318,22 +336,18 @@ def _microseconds(ns: int) -> msgspec.Raw:
     return msgspec.Raw(f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}".encode())
 
 
-def _times(events: list[Event]) -> list[int]:
-    return [time or 0 for time in all_to_ns([event.ts for event in events])]
-
-
-def _ends(starts: list[int], events: list[Event]) -> list[int]:
-    durations = all_to_ns([event.dur for event in events])
-    return [
-        min(start + max(0, duration or 0), INT64_MAX)
-        for start, duration in zip(starts, durations, strict=True)
-    ]
+def _times(tokens: Sequence[Token]) -> list[int]:
+    return [time or 0 for time in all_to_ns(tokens)]
 
 
 def _external_ids(args: list[Arguments]) -> Sequence[int]:
-    return _ids(
-        [arg.external_id if arg.external_id is not None else arg.external_id_2021 for arg in args]
-    )
+    values = [arg.external_id for arg in args]
+    if None in values:
+        values = [
+            arg.external_id_2021 if value is None else value
+            for arg, value in zip(args, values, strict=True)
+        ]
+    return _ids(values)
 
 
 def _ids(values: list[int | None]) -> Sequence[int]:

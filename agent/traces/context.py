@@ -76,7 +76,7 @@ def _frames(
 def _operator_stacks(
     collector: Collector, rank: RankColumns, launches: Mapping[int, set[Signature]]
 ) -> dict[Signature, tuple[tuple[str, ...], ...]]:
-    names = [operator[0] for operator in collector.operators.ids]  # type: ignore[index] # interned keys
+    names = [operator[0] for operator in collector.operators.ids]
     counts: dict[Signature, Counter[tuple[str, ...]]] = {}
     for launch, stack in open_spans(rank.operators, rank, launches):
         if stack:
@@ -89,7 +89,7 @@ def _operator_stacks(
 def _shapes(
     collector: Collector, rank: RankColumns, links: Links, signature_of: Sequence[Signature]
 ) -> dict[Signature, tuple[str, ...]]:
-    dims = [operator[2] for operator in collector.operators.ids]  # type: ignore[index] # interned keys
+    dims = [operator[2] for operator in collector.operators.ids]
     counts: dict[Signature, Counter[str]] = {}
     for signature, operator in zip(signature_of, links.operator, strict=True):
         if operator != UNKNOWN and (raw := dims[rank.operators.what[operator]]):

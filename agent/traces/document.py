@@ -16,14 +16,15 @@ from typing import Any, Final
 import msgspec
 
 from agent.traces.careful import Block, read_block
-from agent.traces.events import Event
+from agent.traces.events import FRAME_CATEGORY, Event, PlainFrame
 
 MAX_EVENT_BYTES: Final = 16_777_216
 """An event larger than this is taken for an unbalanced quote."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
-_DECODER: Final = msgspec.json.Decoder(list[Event])
+_EVENTS: Final = msgspec.json.Decoder(list[Event])
+_FRAMES: Final = msgspec.json.Decoder(list[PlainFrame])
 _VALUE: Final = json.JSONDecoder(strict=False)
 
 
@@ -46,6 +47,7 @@ class Document:
         metadata: top-level keys other than `traceEvents`.
         lists: how many event lists there were; 0 means that this is no trace.
         events: how many events were read.
+        frames: how many of them were Python frames that nobody wanted to see.
         size: bytes of JSON read.
         ended: the document was closed and nothing but white space followed.
     """
@@ -53,6 +55,7 @@ class Document:
     metadata: dict[str, Any] = field(default_factory=dict)
     lists: int = 0
     events: int = 0
+    frames: int = 0
     size: int = 0
     ended: bool = False
     skipped: int = 0
@@ -99,23 +102,36 @@ class _Window:
 
 
 def read_document(
-    chunks: Iterable[bytes], take: Callable[[list[Event]], None], *, salvage: bool = False
+    chunks: Iterable[bytes],
+    take: Callable[[list[Event]], None],
+    *,
+    salvage: bool = False,
+    skip_frames: bool = False,
 ) -> Document:
     """Read a trace, handing blocks of events to `take` in file order.
+
+    With `skip_frames`, whole blocks of complete Python frames are counted and not handed over.
 
     Raises:
         DamagedDocument: the text is not JSON or ends too early, and `salvage` is off.
     """
-    return _Reader(chunks, take, salvage=salvage).read()
+    return _Reader(chunks, take, salvage=salvage, skip_frames=skip_frames).read()
 
 
 class _Reader:
     def __init__(
-        self, chunks: Iterable[bytes], take: Callable[[list[Event]], None], *, salvage: bool
+        self,
+        chunks: Iterable[bytes],
+        take: Callable[[list[Event]], None],
+        *,
+        salvage: bool,
+        skip_frames: bool,
     ) -> None:
         self.window = _Window(chunks)
         self.take = take
         self.salvage = salvage
+        self.skip_frames = skip_frames
+        self.frames_expected = False
         self.document = Document()
         self.separator = b""
 
@@ -230,16 +246,41 @@ class _Reader:
         cut = window.buffer.rfind(self.separator)
         if cut < 0:
             return False
-        raw = window.buffer[: cut + 1]
-        try:
-            events = _DECODER.decode(b"[" + raw + b"]")
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        text = b"".join((b"[", memoryview(window.buffer)[: cut + 1], b"]"))
+        if not self._skip_frames(text) and not self._take_typed(text):
             return False
-        if not raw.isascii() and not _is_utf8(raw):
-            return False
-        self._take(events)
         window.drop(cut + len(self.separator) - 1)
         window.more()
+        return True
+
+    def _skip_frames(self, text: bytes) -> bool:
+        """Count a block of nothing but Python frames; False when it holds anything else.
+
+        In traces with stacks four fifths of the file are frames in one run, and a type with their
+        category alone decodes twice as fast: it is tried after a block that ended in a frame.
+        """
+        if not self.frames_expected:
+            return False
+        try:
+            n_frames = len(_FRAMES.decode(text))
+        except msgspec.DecodeError:
+            self.frames_expected = False
+            return False
+        if not text.isascii() and not _is_utf8(text):
+            return False
+        self.document.events += n_frames
+        self.document.frames += n_frames
+        return True
+
+    def _take_typed(self, text: bytes) -> bool:
+        try:
+            events = _EVENTS.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        if not text.isascii() and not _is_utf8(text):
+            return False
+        self._take(events)
+        self.frames_expected = self.skip_frames and events[-1].cat == FRAME_CATEGORY
         return True
 
     def _account(self, block: Block) -> None:

@@ -7,7 +7,7 @@ Fields hold what the file says; nothing here is converted. Times stay text until
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -62,6 +62,16 @@ class Event(msgspec.Struct, gc=False):
     ts: msgspec.Raw = NOTHING
     dur: msgspec.Raw = NOTHING
     args: Arguments | None = None
+
+
+FRAME_CATEGORY: Final = "python_function"
+
+
+class PlainFrame(msgspec.Struct, gc=False):
+    """A complete Python frame, seen only far enough to know that it is nothing else."""
+
+    ph: Literal["X"]
+    cat: Literal["python_function"]
 
 
 def kind_of(cat: str) -> int:

@@ -33,7 +33,8 @@ def read_kineto(
     stream = ByteStream(path, source, progress=progress)
     collector = Collector(context=context)
     try:
-        document = read_document(stream, collector.take, salvage=salvage)
+        document = read_document(stream, collector.take, salvage=salvage, skip_frames=not context)
+        collector.n_frames += document.frames
     except DamagedDocument as damaged:
         raise _damage_error(damaged, stream) from None
     collector.finish()

@@ -12,8 +12,10 @@ The rules (observed in 368 public traces):
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from agent.core.kernels import GraphReplays
 from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, RankColumns, SpanColumns
@@ -35,30 +37,41 @@ class Links:
 
 
 class IdIndex:
-    """Positions by id; a dense table (4 bytes each) when ids are close, else a dict (100)."""
+    """Positions by id; a dense table when ids are close together (4 bytes each, a dict takes 100).
 
-    def __init__(self, ids: Sequence[int]) -> None:
-        """Index all ids that are not -1; the first position of an id wins."""
-        known = [value for value in ids if value != UNKNOWN] if UNKNOWN in ids else ids
+    `repeated` holds all positions of ids that occur more than once; `find` gives the last of them.
+    """
+
+    def __init__(self, ids: Sequence[int], *, lowest: int = 0) -> None:
+        """Index all ids that are not below `lowest`."""
         self.repeated: dict[int, list[int]] = {}
-        self._low = min(known, default=0)
-        width = max(known, default=-1) - self._low + 1
+        self._low = min((value for value in ids if value >= lowest), default=lowest)
+        width = max(ids, default=lowest) - self._low + 1
         self._table: array[int] | None = None
         self._sparse: dict[int, int] = {}
-        if width <= _SPARSE * len(ids) + 1024:
-            self._table = array("i", b"\xff\xff\xff\xff") * width
-        for position, value in enumerate(ids):
-            if value != UNKNOWN:
-                self._put(value, position)
-
-    def _put(self, value: int, position: int) -> None:
-        seen = self.find(value)
-        if seen != UNKNOWN:
-            self.repeated.setdefault(value, [seen]).append(position)
-        elif self._table is not None:
-            self._table[value - self._low] = position
+        if 0 < width <= _SPARSE * len(ids) + 1024:
+            n_indexed = self._fill_table(ids, width)
         else:
-            self._sparse[value] = position
+            self._sparse = {value: at for at, value in enumerate(ids) if value >= lowest}
+            n_indexed = len(self._sparse)
+        n_known = sum(value >= lowest for value in ids)
+        if n_indexed != n_known:
+            self._note_repeated(ids, lowest)
+
+    def _fill_table(self, ids: Sequence[int], width: int) -> int:
+        self._table = table = array("i", b"\xff\xff\xff\xff") * width
+        low = self._low
+        for at, value in enumerate(ids):
+            if value >= low:
+                table[value - low] = at
+        return width - table.count(UNKNOWN)
+
+    def _note_repeated(self, ids: Sequence[int], lowest: int) -> None:
+        groups: dict[int, list[int]] = {}
+        for at, value in enumerate(ids):
+            if value >= lowest and self.find(value) != at:
+                groups.setdefault(value, []).append(at)
+        self.repeated = {value: [*group, self.find(value)] for value, group in groups.items()}
 
     def find(self, value: int) -> int:
         """Give the position of an id, or -1."""
@@ -67,16 +80,29 @@ class IdIndex:
         at = value - self._low
         return self._table[at] if 0 <= at < len(self._table) else UNKNOWN
 
+    def find_all(self, values: Sequence[int]) -> array[int]:
+        """Give the position of each id, or -1."""
+        if self._table is None:
+            sparse = self._sparse
+            return array("i", [sparse.get(value, UNKNOWN) for value in values])
+        table, low, high = self._table, self._low, self._low + len(self._table)
+        return array(
+            "i", [table[value - low] if low <= value < high else UNKNOWN for value in values]
+        )
+
 
 def link_launches(rank: RankColumns) -> Links:
     """Link every kernel of a rank to its launch and its operator."""
     kernels = rank.kernels
-    launches = _index_launches(rank)
-    launch_of = array("i", [launches.find(correlation) for correlation in kernels.correlation])
+    launch_of = _index_launches(rank).find_all(kernels.correlation)
     flags = rank.launches.flags
-    replayed = bytearray(launch != UNKNOWN and flags[launch] & GRAPH != 0 for launch in launch_of)
+    graphs = {launch for launch, flag in enumerate(flags) if flag & GRAPH}
+    replayed = bytearray(map(graphs.__contains__, launch_of))
     by_enclosure = _repeats_correlation(kernels.correlation, kernels.external_id)
-    operator = _operators_by_id(rank, launch_of, replayed, trust_ids=not by_enclosure)
+    if by_enclosure:
+        operator = array("i", b"\xff\xff\xff\xff") * len(launch_of)
+    else:
+        operator = _operators_by_id(rank, launch_of, replayed)
     _fill_by_enclosure(rank, launch_of, replayed, operator)
     return Links(
         operator,
@@ -84,7 +110,7 @@ def link_launches(rank: RankColumns) -> Links:
         replayed,
         n_launches=sum(flag & COUNTED for flag in flags),
         by_enclosure=by_enclosure,
-        replays=_replays(rank, launch_of),
+        replays=_replays(rank, launch_of, replayed, graphs),
     )
 
 
@@ -94,50 +120,60 @@ def _index_launches(rank: RankColumns) -> IdIndex:
     index = IdIndex(columns.correlation)
     if not index.repeated:
         return index
-    order = sorted(range(len(columns.flags)), key=lambda at: -columns.flags[at])
     chosen = array("q", columns.correlation)
-    seen: set[int] = set()
-    for at in order:
-        if chosen[at] in index.repeated:
-            if chosen[at] in seen:
+    for positions in index.repeated.values():
+        kept = max(positions, key=lambda at: (columns.flags[at], -at))
+        for at in positions:
+            if at != kept:
                 chosen[at] = UNKNOWN
-            else:
-                seen.add(chosen[at])
     return IdIndex(chosen)
 
 
 def _repeats_correlation(correlations: Sequence[int], external_ids: Sequence[int]) -> bool:
     """Tell whether `External id` is the correlation again, and so names no operator."""
     known = len(external_ids) - external_ids.count(UNKNOWN)
-    equal = sum(
-        external == correlation != UNKNOWN
-        for external, correlation in zip(external_ids, correlations, strict=True)
-    )
+    equal = sum(map(int.__eq__, external_ids, correlations))
+    if UNKNOWN in correlations:
+        equal -= sum(
+            external == correlation == UNKNOWN
+            for external, correlation in zip(external_ids, correlations, strict=True)
+        )
     return 2 * equal > known
 
 
 def _operators_by_id(
-    rank: RankColumns, launch_of: Sequence[int], replayed: Sequence[int], *, trust_ids: bool
+    rank: RankColumns, launch_of: Sequence[int], replayed: bytearray
 ) -> array[int]:
     """Look operators up by `External id`, the kernel's own first, then its launch's."""
     kernels, launches, operators = rank.kernels, rank.launches, rank.operators
-    found = array("i", b"\xff\xff\xff\xff") * len(launch_of)
-    if not trust_ids:
-        return found
-    index = IdIndex(operators.external_id)
-    for position, launch in enumerate(launch_of):
-        if replayed[position]:
-            continue
-        external = kernels.external_id[position]
-        operator = index.find(external) if external > 0 else UNKNOWN
-        if operator == UNKNOWN and launch != UNKNOWN:
-            external = launches.external_id[launch]
-            operator = index.find(external) if external > 0 else UNKNOWN
-        if external in index.repeated:
+    index = IdIndex(operators.external_id, lowest=1)
+    found = index.find_all(kernels.external_id)
+    if 1 in replayed:
+        in_place = zip(found, replayed, strict=True)
+        found = array("i", [UNKNOWN if replay else operator for operator, replay in in_place])
+    for at in _unlinked(found, launch_of, replayed):
+        found[at] = index.find(launches.external_id[launch_of[at]])
+    if index.repeated:
+        shared = {position for group in index.repeated.values() for position in group}
+        for at in [at for at, operator in enumerate(found) if operator in shared]:
+            candidates = index.repeated[operators.external_id[found[at]]]
+            launch = launch_of[at]
             start = launches.start_ns[launch] if launch != UNKNOWN else None
-            operator = _innermost(operators, index.repeated[external], start)
-        found[position] = operator
+            found[at] = _innermost(operators, candidates, start)
     return found
+
+
+def _unlinked(operator: array[int], launch_of: Sequence[int], replayed: bytearray) -> list[int]:
+    """Give the kernels that have a launch of their own but no operator yet."""
+    if operator.count(UNKNOWN) == replayed.count(1):
+        return []
+    return [
+        at
+        for at, (found, launch, replay) in enumerate(
+            zip(operator, launch_of, replayed, strict=True)
+        )
+        if found == UNKNOWN and launch != UNKNOWN and not replay
+    ]
 
 
 def _innermost(operators: SpanColumns, candidates: Iterable[int], at_ns: int | None) -> int:
@@ -152,20 +188,16 @@ def _innermost(operators: SpanColumns, candidates: Iterable[int], at_ns: int | N
 
 
 def _fill_by_enclosure(
-    rank: RankColumns, launch_of: Sequence[int], replayed: Sequence[int], operator: array[int]
+    rank: RankColumns, launch_of: Sequence[int], replayed: bytearray, operator: array[int]
 ) -> None:
     """Link what is left by the innermost operator around the launch."""
-    wanted = {
-        launch
-        for position, launch in enumerate(launch_of)
-        if launch != UNKNOWN and operator[position] == UNKNOWN and not replayed[position]
-    }
-    if not wanted or not len(rank.operators.what):
+    left = _unlinked(operator, launch_of, replayed)
+    if not left or not len(rank.operators.what):
         return
-    around = enclosing(rank.operators, rank.launches.start_ns, rank.launches.thread, sorted(wanted))
-    for position, launch in enumerate(launch_of):
-        if operator[position] == UNKNOWN and not replayed[position]:
-            operator[position] = around.get(launch, UNKNOWN)
+    wanted = sorted({launch_of[at] for at in left})
+    around = enclosing(rank.operators, rank.launches.start_ns, rank.launches.thread, wanted)
+    for at in left:
+        operator[at] = around.get(launch_of[at], UNKNOWN)
 
 
 def enclosing(
@@ -201,18 +233,14 @@ def enclosing(
     return found
 
 
-def _replays(rank: RankColumns, launch_of: Sequence[int]) -> GraphReplays:
+def _replays(
+    rank: RankColumns, launch_of: Sequence[int], replayed: Sequence[int], graphs: set[int]
+) -> GraphReplays:
     """Count what each graph launch brought, in time order."""
-    flags, starts = rank.launches.flags, rank.launches.start_ns
-    graphs = [launch for launch, flag in enumerate(flags) if flag & GRAPH]
     if not graphs:
         return GraphReplays()
-    counts = dict.fromkeys(graphs, 0)
-    time_ns = 0
-    for launch, duration in zip(launch_of, rank.kernels.duration_ns, strict=True):
-        if launch in counts:
-            counts[launch] += 1
-            time_ns += duration
-    in_time = sorted(graphs, key=starts.__getitem__)
+    counts = Counter(compress(launch_of, replayed))
+    in_time = sorted(graphs, key=rank.launches.start_ns.__getitem__)
     per_launch = tuple(counts[launch] for launch in in_time)
+    time_ns = sum(compress(rank.kernels.duration_ns, replayed))
     return GraphReplays(per_launch, sum(per_launch), time_ns)

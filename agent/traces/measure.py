@@ -1,19 +1,32 @@
-"""Timeline figures of one rank's kernels: duplicates, overruns, busy time and span; pure."""
+"""Timeline figures of one rank's GPU work: duplicates, overruns, busy time and span; pure.
+
+Everything is said of kernels; copies and fills run beside them on copy engines. Events mostly come
+in time order, so each stream is checked in C first and sorted only when it has to be.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, compress, islice, repeat
+from operator import add, le, lt, sub
 
 from agent.core.kernels import ClippedTotal
 from agent.traces.collect import KernelColumns
+from agent.traces.events import KERNEL
 
 LEGAL_OVERLAP_NS = 5_000
 """Programmatic dependent launch lets neighbours on a stream overlap by under 5 us each."""
 
 _PLAUSIBLE_GAP_NS = 1_000_000_000
+_BLOCK = 65_536
+_FEW_STREAMS = 12
+_NO_TIME = 255
+
+_Place = tuple[int, int, int]
+"""Device, stream and kind of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +36,9 @@ class Timeline:
     Attributes:
         duplicates: positions of events that repeat an earlier one in everything.
         unplaced: events without a usable time.
-        origin_ns, span_ns, busy_ns: first start; last end minus that; union per device, summed.
-        clipped: events that run past the next of their stream by more than is legal.
+        origin_ns: first start of any GPU work.
+        span_ns, busy_ns: last end minus first start of kernels; their union per device, summed.
+        clipped: kernels that run past the next of their stream by more than is legal.
     """
 
     duplicates: frozenset[int] = frozenset()
@@ -35,113 +49,205 @@ class Timeline:
     clipped: ClippedTotal = field(default_factory=ClippedTotal)
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Starts and ends of some events in time order."""
+
+    starts: array[int]
+    ends: array[int]
+
+
 def measure(kernels: KernelColumns) -> Timeline:
-    """Measure the timeline of one rank."""
-    starts, durations = kernels.start_ns, kernels.duration_ns
-    placed, unplaced = _placed(starts, durations)
+    """Measure the timeline of one rank; without `work` in the columns, all events are kernels."""
+    starts = kernels.start_ns
+    usable = _usable(starts, kernels.duration_ns)
+    unplaced = usable.count(0)
+    if unplaced == len(starts):
+        return Timeline(unplaced=unplaced)
+    origin = min(compress(starts, usable)) if unplaced else min(starts)
+    devices: dict[int, list[_Line]] = {}
     duplicates: set[int] = set()
     overruns = excess = 0
-    for positions in _by(placed, kernels.device, kernels.stream).values():
-        ordered = _in_time(positions, starts)
-        duplicates.update(_repeats(ordered, kernels))
-        if duplicates:
-            ordered = [position for position in ordered if position not in duplicates]
-        n_over, n_excess = _overruns(ordered, starts, durations)
-        overruns += n_over
-        excess += n_excess
-    if not placed:
-        return Timeline(frozenset(duplicates), unplaced)
-    origin = min(starts[position] for position in placed)
-    last = max(starts[position] + durations[position] for position in placed)
-    busy = sum(
-        _union(_in_time(positions, starts), starts, durations)
-        for positions in _by(placed, kernels.device).values()
-    )
-    return Timeline(
-        frozenset(duplicates), unplaced, origin, last - origin, busy, ClippedTotal(overruns, excess)
-    )
+    for group in _groups(kernels, usable):
+        line, repeated = _line(kernels, group)
+        duplicates.update(repeated)
+        if group.is_kernels:
+            devices.setdefault(group.device, []).append(line)
+            n_over, n_excess = _overruns(line)
+            overruns += n_over
+            excess += n_excess
+    lines = [line for of_device in devices.values() for line in of_device]
+    first = min((line.starts[0] for line in lines), default=origin)
+    last = max((max(line.ends) for line in lines), default=first)
+    busy = sum(_busy(of_device) for of_device in devices.values())
+    clipped = ClippedTotal(overruns, excess)
+    return Timeline(frozenset(duplicates), unplaced, origin, last - first, busy, clipped)
 
 
-def _placed(starts: Sequence[int], durations: Sequence[int]) -> tuple[Sequence[int], int]:
-    """Give the positions of events with a usable time, and the number of the others.
+def _usable(starts: Sequence[int], durations: Sequence[int]) -> bytes:
+    """Tell for each event whether it has a usable time.
 
     A time of 0 is the profiler's "no stamp", unless the events really begin there.
     """
     if 0 not in starts:
-        return range(len(starts)), 0
-    others = min((start for start in starts if start), default=0)
-    placed = [
-        position
-        for position, start in enumerate(starts)
-        if start or (durations[position] and others <= _PLAUSIBLE_GAP_NS)
-    ]
-    return placed, len(starts) - len(placed)
+        return b"\1" * len(starts)
+    earliest = min(filter(None, starts), default=0)
+    begins_at_zero = earliest <= _PLAUSIBLE_GAP_NS
+    return bytes(
+        start != 0 or (begins_at_zero and duration > 0)
+        for start, duration in zip(starts, durations, strict=True)
+    )
 
 
-def _by(positions: Sequence[int], *columns: array[int]) -> dict[object, Sequence[int]]:
-    """Group positions by the value of one or two columns."""
-    if all(column.count(column[0]) == len(column) for column in columns if column):
-        return {None: positions} if positions else {}
-    groups: dict[object, list[int]] = {}
-    if len(columns) == 1:
-        (keys,) = columns
-        for position in positions:
-            groups.setdefault(keys[position], []).append(position)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The events of one stream that do one kind of work.
+
+    `chosen` has a 1 for each event that belongs to it; with many streams it is their positions.
+    """
+
+    device: int
+    is_kernels: bool
+    chosen: bytes | array[int]
+
+    def positions(self) -> Iterable[int]:
+        """Give the positions of its events, in file order."""
+        if isinstance(self.chosen, bytes):
+            return compress(range(len(self.chosen)), self.chosen)
+        return self.chosen
+
+    def column(self, values: array[int]) -> array[int]:
+        """Give a column of its events alone."""
+        if not isinstance(self.chosen, bytes):
+            return array("q", map(values.__getitem__, self.chosen))
+        return array("q", compress(values, self.chosen))
+
+
+def _groups(kernels: KernelColumns, usable: bytes) -> Iterator[_Group]:
+    """Group the events with a usable time by device, stream and kind of work."""
+    numbers = {place: number for number, place in enumerate(sorted(set(_places(kernels))))}
+    if len(numbers) == 1 and 0 not in usable:
+        ((device, _, work),) = numbers
+        yield _Group(device, work == KERNEL, usable)
+    elif len(numbers) <= _FEW_STREAMS:
+        yield from _by_mask(kernels, usable, numbers)
     else:
-        first, second = columns
-        for position in positions:
-            groups.setdefault((first[position], second[position]), []).append(position)
-    return dict(groups)
+        yield from _by_position(kernels, usable, numbers)
 
 
-def _in_time(positions: Sequence[int], starts: Sequence[int]) -> Sequence[int]:
-    return sorted(positions, key=starts.__getitem__)
+def _places(kernels: KernelColumns) -> Iterator[_Place]:
+    works = kernels.work or repeat(KERNEL)
+    return zip(kernels.device, kernels.stream, works, strict=False)
 
 
-def _repeats(ordered: Sequence[int], kernels: KernelColumns) -> list[int]:
+def _by_mask(
+    kernels: KernelColumns, usable: bytes, numbers: Mapping[_Place, int]
+) -> Iterator[_Group]:
+    codes = bytes(map(numbers.__getitem__, _places(kernels)))
+    if 0 in usable:
+        in_place = zip(codes, usable, strict=True)
+        codes = bytes(code if has_time else _NO_TIME for code, has_time in in_place)
+    for (device, _, work), number in numbers.items():
+        chosen = codes.translate(bytes(number) + b"\1" + bytes(255 - number))
+        if 1 in chosen:
+            yield _Group(device, work == KERNEL, chosen)
+
+
+def _by_position(
+    kernels: KernelColumns, usable: bytes, numbers: Mapping[_Place, int]
+) -> Iterator[_Group]:
+    members = [array("I") for _ in numbers]
+    for position, place in enumerate(_places(kernels)):
+        if usable[position]:
+            members[numbers[place]].append(position)
+    for (device, _, work), number in numbers.items():
+        if members[number]:
+            yield _Group(device, work == KERNEL, members[number])
+
+
+def _line(kernels: KernelColumns, group: _Group) -> tuple[_Line, Sequence[int]]:
+    """Give the events of a stream in time order, and the positions of those that are repeats.
+
+    Of two that start together the shorter comes first.
+    """
+    starts = group.column(kernels.start_ns)
+    durations = group.column(kernels.duration_ns)
+    if all(map(lt, starts, islice(starts, 1, None))):
+        return _Line(starts, array("q", map(add, starts, durations))), ()
+    repeats = _duplicates(kernels, group, starts)
+    dropped = set(repeats)
+    pairs = sorted(
+        (start, start + duration)
+        for start, duration, at in zip(starts, durations, group.positions(), strict=True)
+        if at not in dropped
+    )
+    in_order = array("q", [start for start, _ in pairs])
+    return _Line(in_order, array("q", [end for _, end in pairs])), repeats
+
+
+def _duplicates(kernels: KernelColumns, group: _Group, starts: array[int]) -> Sequence[int]:
     """Give the positions that repeat an earlier event of the stream in every respect."""
-    repeats: list[int] = []
-    starts = kernels.start_ns
-    seen: set[tuple[int, int, int]] = set()
-    previous = None
-    for position in ordered:
-        if starts[position] != previous:
-            previous = starts[position]
-            seen.clear()
-        identity = (
-            kernels.duration_ns[position],
-            kernels.name[position],
-            kernels.correlation[position],
-        )
-        if identity in seen:
-            repeats.append(position)
-        seen.add(identity)
-    return repeats
+    repeated = _repeated_values(starts)
+    seen: set[tuple[int, int, int, int]] = set()
+    found: list[int] = []
+    for start, position in zip(starts, group.positions(), strict=True) if repeated else ():
+        if start in repeated:
+            identity = (
+                start,
+                kernels.duration_ns[position],
+                kernels.name[position],
+                kernels.correlation[position],
+            )
+            if identity in seen:
+                found.append(position)
+            seen.add(identity)
+    return found
 
 
-def _overruns(
-    ordered: Sequence[int], starts: Sequence[int], durations: Sequence[int]
-) -> tuple[int, int]:
+def _repeated_values(values: array[int]) -> set[int]:
+    """Give the values that occur more than once."""
+    in_order = values if all(map(le, values, islice(values, 1, None))) else sorted(values)
+    neighbours = zip(in_order, islice(in_order, 1, None), strict=False)
+    return {value for value, following in neighbours if value == following}
+
+
+def _overruns(line: _Line) -> tuple[int, int]:
     """Count events that run past the start of the next of their stream by far."""
-    overruns = excess = 0
-    for position, following in pairwise(ordered):
-        past = starts[position] + durations[position] - starts[following]
-        if past > LEGAL_OVERLAP_NS:
-            overruns += 1
-            excess += past
-    return overruns, excess
+    past = map(sub, line.ends, islice(line.starts, 1, None))
+    far = [ns for ns in past if ns > LEGAL_OVERLAP_NS]
+    return len(far), sum(far)
 
 
-def _union(ordered: Sequence[int], starts: Sequence[int], durations: Sequence[int]) -> int:
-    busy = 0
-    until = None
-    for position in ordered:
-        start = starts[position]
-        end = start + durations[position]
-        if until is None or start >= until:
-            busy += end - start
-            until = end
-        elif end > until:
-            busy += end - until
-            until = end
-    return busy
+def _busy(lines: Sequence[_Line]) -> int:
+    """Give the union of the intervals of one device: its span without the gaps."""
+    until = first = min(line.starts[0] for line in lines)
+    idle = 0
+    for starts, ends in _in_time(lines):
+        reached = list(accumulate(ends, max, initial=until))
+        idle += sum(gap for gap in map(sub, starts, reached) if gap > 0)
+        until = reached[-1]
+    return until - first - idle
+
+
+def _in_time(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+    """Merge the streams of a device by start, a bounded block at a time."""
+    if len(lines) == 1:
+        yield lines[0].starts, lines[0].ends
+        return
+    at = [0] * len(lines)
+    while True:
+        bounds = [
+            line.starts[done + _BLOCK]
+            for line, done in zip(lines, at, strict=True)
+            if done + _BLOCK < len(line.starts)
+        ]
+        block: list[tuple[int, int]] = []
+        for number, line in enumerate(lines):
+            done = at[number]
+            stop = bisect_right(line.starts, min(bounds), done) if bounds else len(line.starts)
+            block += zip(line.starts[done:stop], line.ends[done:stop], strict=True)
+            at[number] = stop
+        block.sort()
+        yield [start for start, _ in block], [end for _, end in block]
+        if not bounds:
+            return

@@ -14,18 +14,20 @@ import msgspec
 from agent.traces.events import Token
 
 INT64_MAX = (1 << 63) - 1
+LARGEST_NS = (1 << 62) - 1
+"""Times beyond 146 years are taken for damage; the sum of any two others fits in 64 bits."""
+
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 _INTEGERS = msgspec.json.Decoder(list[int])
 _MAX_TOKEN = 64
-_LARGEST_US = Decimal(INT64_MAX) / 1000
-_SMALLEST_US = -_LARGEST_US
+_LARGEST_US = Decimal(LARGEST_NS) / 1000
 
 
 def to_ns(token: Token) -> int | None:
     """Give the nanoseconds of one token (a JSON number, or a string that holds one).
 
-    Returns None for null, for text that is not a finite number, and for times that do not fit in
-    64 bits. A fraction of a nanosecond is rounded half to even.
+    Returns None for null, for text that is not a finite number, and for times beyond
+    `LARGEST_NS`. A fraction of a nanosecond is rounded half to even.
     """
     text = bytes(token).strip(b'"').strip()
     if not text or len(text) > _MAX_TOKEN:
@@ -34,7 +36,7 @@ def to_ns(token: Token) -> int | None:
         microseconds = Decimal(text.decode("ascii"))
     except (DecimalException, UnicodeDecodeError):
         return None
-    if not microseconds.is_finite() or not _SMALLEST_US <= microseconds <= _LARGEST_US:
+    if not microseconds.is_finite() or abs(microseconds) > _LARGEST_US:
         return None
     return int((microseconds * 1000).to_integral_value(rounding=ROUND_HALF_EVEN))
 
@@ -55,7 +57,7 @@ def all_to_ns(tokens: Sequence[Token]) -> Sequence[int | None]:
             numbers = _INTEGERS.decode(b"[" + joined.replace(b".", b"") + b"]")
         except msgspec.DecodeError:  # 0.500 has become 0500
             numbers = _unpadded(joined)
-        if numbers is not None and min(numbers) >= -INT64_MAX and max(numbers) <= INT64_MAX:
+        if numbers is not None and min(numbers) >= -LARGEST_NS and max(numbers) <= LARGEST_NS:
             return numbers
     return [to_ns(token) for token in tokens]
 

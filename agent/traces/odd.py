@@ -18,7 +18,7 @@ def describe(
     """List everything odd about one rank."""
     findings = [
         *_bad_times(rank, timeline),
-        *_overruns(sum(table.duration_ns), timeline),
+        *_overruns(table, timeline),
         *_repeats(timeline),
         *_replays(links),
         *_unlaunched(rank, links),
@@ -41,16 +41,20 @@ def _bad_times(rank: RankColumns, timeline: Timeline) -> list[tuple[str, str]]:
             ("TR031", f"{_events(timeline.unplaced)} with time stamp 0, left out of busy and span")
         )
     if rank.no_time:
-        found.append(
-            ("TR035", f"{rank.no_time} times are not numbers or do not fit in 64 bits, read as 0")
-        )
+        found.append(("TR035", f"{rank.no_time} times are no usable numbers, read as 0"))
     return found
 
 
-def _overruns(total_ns: int, timeline: Timeline) -> list[tuple[str, str]]:
+def _overruns(table: KernelTable, timeline: Timeline) -> list[tuple[str, str]]:
     clipped = timeline.clipped
     if not clipped.events:
         return []
+    is_kernel = [signature.work == "kernel" for signature in table.signatures]
+    total_ns = sum(
+        duration
+        for number, duration in zip(table.signature_id, table.duration_ns, strict=True)
+        if is_kernel[number]
+    )
     share = clipped.excess_ns / total_ns
     rest_ns = total_ns - clipped.excess_ns
     found = [
