@@ -155,7 +155,7 @@ def _rule(verdict: Verdict, acceptance: Acceptance, ruleset: RuleSet, trace: Tra
         input_dtypes=proposal.input_dtypes,
         overrides=proposal.overrides,
         examples=examples,
-        counterexamples=_near_misses(proposal.kernel, examples, trace),
+        counterexamples=_near_misses(verdict, examples, ruleset, trace),
         evidence=verdict.evidence,
         proposed_by=None if proposal.origin == Origin() else proposal.origin,
         accepted_by=acceptance,
@@ -169,12 +169,15 @@ def _examples(verdict: Verdict) -> tuple[str, ...]:
     return tuple(found[:MAX_EXAMPLES])
 
 
-def _near_misses(kernel: str, examples: Sequence[str], trace: Trace | None) -> tuple[str, ...]:
-    """Give names of the trace that look most like the examples and do not match by name."""
-    if trace is None:
-        return ()
-    pattern, wanted = Pattern(kernel), _words(examples)
-    names = {signature.name for signature in trace.stats}
+def _near_misses(
+    verdict: Verdict, examples: Sequence[str], ruleset: RuleSet, trace: Trace | None
+) -> tuple[str, ...]:
+    """Give names that look most like the examples and do not match: of the trace and the rules."""
+    pattern, wanted = Pattern(verdict.proposal.kernel), _words(examples)
+    names = {signature.name for signature in trace.stats} if trace else set()
+    for rule in ruleset.rules:
+        if rule.category != verdict.proposal.category:
+            names.update(rule.examples)
     near = [
         (-len(wanted & _words([name])), len(name), name)
         for name in names

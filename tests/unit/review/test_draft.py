@@ -50,8 +50,17 @@ def test_a_persons_own_rule_names_no_model() -> None:
 
 def test_counterexamples_are_the_nearest_names_that_do_not_match() -> None:
     run = small_trace("_my_stage2", "_my_stage1", "cutlass_gemm", "_my_stage3" + "x" * 500)
-    draft = draft_rule(verdict(), ADA, text=None, ruleset=load_builtin(), trace=run)
+    draft = draft_rule(verdict(), ADA, text=None, ruleset=ruleset(), trace=run)
     assert draft.rule.counterexamples == ("_my_stage1",)
+
+
+def test_examples_of_other_categories_are_counterexamples_too() -> None:
+    rules = ruleset(
+        rule("mla.x", "MLA", "x", examples=("_my_stage2_rope",)),
+        rule("attention.y", "Attention", "y", examples=("_my_stage2_y",)),
+    )
+    draft = draft_rule(verdict(), ADA, text=None, ruleset=rules)
+    assert draft.rule.counterexamples == ("_my_stage2_rope",)
 
 
 def test_every_other_byte_of_the_file_stays() -> None:
@@ -142,6 +151,6 @@ def test_ids_do_not_collide_with_any_rule_in_force() -> None:
 def test_names_that_are_not_unicode_are_no_examples() -> None:
     wanted = verdict(kernel="stage2", kernels=("stage2\ud800", "stage2"))
     run = small_trace("stage2\ud800", "stage2", "stage_x\ud800")
-    draft = draft_rule(wanted, ADA, text=None, ruleset=load_builtin(), trace=run)
+    draft = draft_rule(wanted, ADA, text=None, ruleset=ruleset(), trace=run)
     assert draft.rule.examples == ("stage2",)
     assert draft.rule.counterexamples == ()
