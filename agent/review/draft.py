@@ -174,7 +174,7 @@ def _near_misses(
 ) -> tuple[str, ...]:
     """Give names that look most like the examples and do not match: of the trace and the rules."""
     pattern, wanted = Pattern(verdict.proposal.kernel), _words(examples)
-    names = {signature.name for signature in trace.stats} if trace else set()
+    names: set[str] = {signature.name for signature in trace.stats} if trace else set()
     for rule in ruleset.rules:
         if rule.category != verdict.proposal.category:
             names.update(rule.examples)
