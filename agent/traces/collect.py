@@ -43,16 +43,18 @@ COUNTED, GRAPH = 1, 2
 _MERGED_PID: Final = re.compile(r"^\[(?P<rank>[^\]]+)\] *(?P<pid>.*)$", re.DOTALL)
 _LAST_NUMBER: Final = re.compile(r"(-?\d+)\s*$")
 _STEP: Final = re.compile(r"^(?:ProfilerStep#|step\[)")
-_GROUPS: Final = (
-    KERNEL,
-    MEMCPY,
-    MEMSET,
-    OPERATOR,
-    RUNTIME,
-    FRAME,
-    ANNOTATION,
-    GPU_ANNOTATION,
-)
+_GROUP: Final = {
+    KERNEL: KERNEL,
+    MEMCPY: KERNEL,
+    MEMSET: KERNEL,
+    OPERATOR: OPERATOR,
+    RUNTIME: RUNTIME,
+    FRAME: FRAME,
+    ANNOTATION: ANNOTATION,
+    GPU_ANNOTATION: ANNOTATION,
+}
+"""Which kinds go into the same columns, in file order."""
+
 _PAIRED: Final = frozenset("BE")
 _COMPLETE: Final = {"X"}
 _NO_ARGUMENTS: Final = Arguments()
@@ -104,7 +106,7 @@ class RankColumns:
     launches: LaunchColumns = field(default_factory=LaunchColumns)
     operators: SpanColumns = field(default_factory=SpanColumns)
     frames: SpanColumns = field(default_factory=SpanColumns)
-    steps: list[tuple[int, str, int, int]] = field(default_factory=list)
+    steps: list[tuple[bool, str, int, int]] = field(default_factory=list)
     negative: int = 0
     no_time: int = 0
     shapes: int = 0
@@ -144,17 +146,14 @@ class Collector:
         self._calls: dict[str, int] = {}
         self._open: dict[tuple[int | str, int | str], list[Event]] = {}
         self._orphans: list[Event] = []
-        self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUPS}
+        self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUP.values()}
         self._sinks: dict[str, Callable[[Event], None]] = {}
-        self._adders: dict[int, Callable[[RankColumns, list[Event], int], None]] = {
+        self._adders: dict[int, Callable[[RankColumns, list[Event]], None]] = {
             KERNEL: self._add_kernels,
-            MEMCPY: self._add_kernels,
-            MEMSET: self._add_kernels,
             OPERATOR: self._add_operators,
             RUNTIME: self._add_launches,
             FRAME: self._add_frames,
             ANNOTATION: self._add_steps,
-            GPU_ANNOTATION: self._add_steps,
         }
 
     def take(self, events: Sequence[Event]) -> None:
@@ -166,7 +165,7 @@ class Collector:
             sink_of(event.cat, unseen)(event)
         for kind, members in self._found.items():
             if members:
-                self._add(kind, members)
+                self._add(self._adders[kind], members)
                 members.clear()
 
     def finish(self) -> None:
@@ -188,7 +187,7 @@ class Collector:
     def _sort_unseen(self, event: Event) -> None:
         """Sort the first event of a category, and remember where its like go."""
         kind = kind_of(event.cat)
-        sink = _nowhere if kind == IGNORED else self._found[kind].append
+        sink = _nowhere if kind == IGNORED else self._found[_GROUP[kind]].append
         self._sinks[event.cat] = sink
         sink(event)
 
@@ -214,26 +213,25 @@ class Collector:
             begun.args = event.args
         return begun
 
-    def _add(self, kind: int, events: list[Event]) -> None:
+    def _add(self, adder: Callable[[RankColumns, list[Event]], None], events: list[Event]) -> None:
         if {event.ph for event in events} != _COMPLETE:
             events = [event for event in events if event.ph == "X"]
-        adder = self._adders[kind]
         if {type(event.pid) for event in events} == {int}:
-            adder(self.rank(""), events, kind)
+            adder(self.rank(""), events)
             return
         parts: dict[str, list[Event]] = {}
         for event in events:
             parts.setdefault(_merged_key(event.pid), []).append(event)
         for key, members in parts.items():
-            adder(self.rank(key), members, kind)
+            adder(self.rank(key), members)
 
-    def _add_kernels(self, rank: RankColumns, events: list[Event], kind: int) -> None:
+    def _add_kernels(self, rank: RankColumns, events: list[Event]) -> None:
         columns = rank.kernels
         args = _arguments(events)
         starts = all_to_ns([event.ts for event in events])
         durations = all_to_ns([event.dur for event in events])
         columns.name.extend(self.names.all([event.name for event in events]))
-        columns.work.extend(bytes((kind,)) * len(events))
+        columns.work.extend(_works(events))
         columns.start_ns.extend(_known_starts(rank, starts))
         columns.duration_ns.extend(_known_durations(rank, durations))
         columns.device.extend(_devices(events, args))
@@ -241,7 +239,7 @@ class Collector:
         columns.correlation.extend(_ids([arg.correlation for arg in args]))
         columns.external_id.extend(_external_ids(args))
 
-    def _add_launches(self, rank: RankColumns, events: list[Event], _kind: int) -> None:
+    def _add_launches(self, rank: RankColumns, events: list[Event]) -> None:
         calls = self._calls
         for name in {event.name for event in events}.difference(calls):
             calls[name] = _launch_flags(name)
@@ -254,7 +252,7 @@ class Collector:
         columns.thread.extend(self.threads.all([event.tid for event in events]))
         columns.flags.extend([calls[event.name] for event in events])
 
-    def _add_operators(self, rank: RankColumns, events: list[Event], _kind: int) -> None:
+    def _add_operators(self, rank: RankColumns, events: list[Event]) -> None:
         columns = rank.operators
         args = _arguments(events)
         types = [bytes(arg.input_type) for arg in args]
@@ -265,7 +263,7 @@ class Collector:
         columns.external_id.extend(_external_ids(args))
         self._add_span(columns, events)
 
-    def _add_frames(self, rank: RankColumns, events: list[Event], _kind: int) -> None:
+    def _add_frames(self, rank: RankColumns, events: list[Event]) -> None:
         self.n_frames += len(events)
         if self.context:
             rank.frames.what.extend(self.frames.all([event.name for event in events]))
@@ -278,12 +276,21 @@ class Collector:
         columns.end_ns.extend(map(_end, starts, durations))
         columns.thread.extend(self.threads.all([event.tid for event in events]))
 
-    def _add_steps(self, rank: RankColumns, events: list[Event], kind: int) -> None:
+    def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
         for event in events:
             if _STEP.match(event.name):
                 start, duration = to_ns(event.ts), to_ns(event.dur)
                 if start is not None and duration is not None:
-                    rank.steps.append((kind, event.name, start, _end(start, duration)))
+                    on_gpu = kind_of(event.cat) == GPU_ANNOTATION
+                    rank.steps.append((on_gpu, event.name, start, _end(start, duration)))
+
+
+def _works(events: list[Event]) -> Sequence[int]:
+    cats = {event.cat for event in events}
+    kinds = {cat: kind_of(cat) for cat in cats}
+    if len(cats) == 1:
+        return bytes(kinds.values()) * len(events)
+    return [kinds[event.cat] for event in events]
 
 
 def _nowhere(_event: Event) -> None:

@@ -124,5 +124,5 @@ def open_spans(
             while at < len(positions) and starts[positions[at]] <= now:
                 stack.append(positions[at])
                 at += 1
-            stack = [position for position in stack if ends[position] >= now]
+            stack = [position for position in stack if ends[position] > now]
             yield launch, tuple(stack)

@@ -205,6 +205,8 @@ def enclosing(
 ) -> dict[int, int]:
     """Give, for each wanted point, the innermost span of its thread around it, where there is one.
 
+    A span that ends at the very point does not enclose it.
+
     Spans of one thread are nested, so one sweep in time order with a stack of open spans does it.
     """
     points: dict[int, list[int]] = {}
@@ -226,7 +228,7 @@ def enclosing(
             while coming is not None and starts[coming] <= now:
                 stack.append(coming)
                 coming = next(upcoming, None)
-            while stack and ends[stack[-1]] < now:
+            while stack and ends[stack[-1]] <= now:
                 stack.pop()
             if stack:
                 found[point] = stack[-1]

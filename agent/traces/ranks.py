@@ -11,7 +11,11 @@ _COORDINATE: Final = re.compile(
     r"(?<![A-Za-z])(?P<axis>TP|DP|PP|EP|CP|SP)[-_]?(?P<number>\d{1,5})(?!\d)"
 )
 _RANK: Final = re.compile(r"(?<![A-Za-z])rank[-_]?(?P<number>\d{1,5})(?!\d)", re.IGNORECASE)
-_TRACE: Final = re.compile(r"(?<![A-Za-z])trace[-_](?P<number>\d{1,4})(?![\d.]*\d)", re.IGNORECASE)
+_TRACE: Final = re.compile(
+    r"(?<![A-Za-z])trace[-_](?P<number>\d{1,4})(?=$|\.(?:pt|trace|json|gz|rpd|db|csv)\b)",
+    re.IGNORECASE,
+)
+LARGEST_WORLD: Final = 1_000_000
 _STAGE: Final = re.compile(r"(?<![A-Za-z])(?P<stage>DECODE|EXTEND|PREFILL)(?![A-Za-z])")
 _MERGED: Final = re.compile(r"^merged[-_](?P<profile>.+?)(?:\.trace)?\.json(?:\.gz)?$")
 _SUFFIXES: Final = re.compile(r"(?:\.pt)?(?:\.trace)?(?:\.json)?(?:\.gz)?$")
@@ -37,9 +41,7 @@ def parse_file_name(name: str) -> RankName:
     """Read rank and stage from a file's name (`…-TP-0-DECODE.trace.json.gz`, `rank3.json`)."""
     stem = name.replace("\\", "/").rpartition("/")[2]
     stage = _STAGE.search(stem)
-    coordinates = tuple(
-        (found["axis"], int(found["number"])) for found in _COORDINATE.finditer(stem)
-    )
+    coordinates = coordinates_in(stem)
     plain = _RANK.search(stem) or _TRACE.search(stem)
     number = int(plain["number"]) if plain else None
     if number is None and len(coordinates) == 1 and coordinates[0][0] == "TP":
@@ -47,12 +49,24 @@ def parse_file_name(name: str) -> RankName:
     return RankName(coordinates, number, stage["stage"] if stage else "")
 
 
-def parse_merged_key(key: str) -> RankName:
-    """Read the prefix that a merger puts before pids (`TP01-DP00-PP00-EP00`)."""
-    coordinates = tuple(
-        (found["axis"], int(found["number"])) for found in _COORDINATE.finditer(key)
-    )
-    return RankName(coordinates)
+def coordinates_in(text: str) -> tuple[tuple[str, int], ...]:
+    """Read `TP-1-DP-0` or a merger's `TP01-DP00`."""
+    return tuple((found["axis"], int(found["number"])) for found in _COORDINATE.finditer(text))
+
+
+def numbers_by_axis(
+    places: Mapping[str, tuple[tuple[str, int], ...]],
+) -> dict[str, int]:
+    """Number ranks by the one axis on which they differ; empty when several axes disagree."""
+    axes: dict[str, dict[str, int]] = {}
+    for key, coordinates in places.items():
+        for axis, number in coordinates:
+            axes.setdefault(axis, {})[key] = number
+    complete = [numbers for numbers in axes.values() if len(numbers) == len(places)]
+    telling = [numbers for numbers in complete if len(set(numbers.values())) > 1] or complete[:1]
+    if not telling or any(numbers != telling[0] for numbers in telling):
+        return {}
+    return telling[0]
 
 
 def merged_labels(keys: Sequence[str]) -> dict[str, str]:
@@ -75,8 +89,10 @@ def merged_profile(name: str) -> str | None:
 
 
 def missing_numbers(numbers: Iterable[int], world_size: int) -> list[int]:
-    """Give the ranks of a world that are not there."""
+    """Give the ranks of a world that are not there; none for a world no machine has."""
     present = set(numbers)
+    if world_size > LARGEST_WORLD:
+        return []
     return [number for number in range(world_size) if number not in present]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.core.kernels import RankTrace, Trace
 from agent.core.proposals import Finding
-from agent.errors import TraceError, UnknownTraceFormat
+from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
 from agent.traces.formats import HEAD_BYTES, find_format
 from agent.traces.inflate import Progress, read_head
@@ -61,20 +61,30 @@ def read_trace(
     files = find_files(named)
     ranks: list[RankTrace] = []
     unreadable: list[TraceError] = []
-    findings: list[Finding] = []
+    passed_over: list[UnknownTraceFormat] = []
     for file in files:
         try:
             ranks += read_file(file, salvage=salvage, context=context, progress=progress)
         except UnknownTraceFormat as err:
             if not file.found:
                 raise
-            findings.append(_not_read(err))
-            unreadable += [err] if file is files[-1] and not ranks and not unreadable else []
+            passed_over.append(err)
         except TraceError as err:
             if len(files) == 1:
                 raise
             unreadable.append(err)
+    if not ranks and not unreadable:
+        raise _no_traces(passed_over)
+    findings = [_not_read(err) for err in passed_over]
     return run.assemble(_run_name(named), ranks, unreadable, findings)
+
+
+def _no_traces(passed_over: Sequence[UnknownTraceFormat]) -> TraceError:
+    first = passed_over[0]
+    if len(passed_over) == 1:
+        return first
+    message = f"no trace among {len(passed_over)} files; the first: {first}"
+    return UnknownTraceFormat("TR014", message, hint=first.hint)
 
 
 def _not_read(err: TraceError) -> Finding:
@@ -108,11 +118,18 @@ def read_file(
 def _read_any(
     file: TraceFile, *, salvage: bool, context: bool, progress: Progress | None
 ) -> tuple[RankTrace, ...]:
-    if not file.path.stat().st_size:
+    if not _size(file):
         raise UnknownTraceFormat(
             "TR002", "empty file", location=file.source, hint="capture or copy it again"
         )
     head = read_head(file.path, file.source, HEAD_BYTES)
+    if not head:
+        raise CorruptTrace(
+            "TR010",
+            "the compressed file holds nothing that can be read",
+            location=file.source,
+            hint="copy or capture it again",
+        )
     known = find_format(head, file.path)
     if known and known.reader:
         return known.load_reader()(file.path, file.source, salvage=salvage)
@@ -126,6 +143,14 @@ def _read_any(
     if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         raise not_json(file.source)
     return read_kineto(file.path, file.source, salvage=salvage, context=context, progress=progress)
+
+
+def _size(file: TraceFile) -> int:
+    try:
+        return file.path.stat().st_size
+    except OSError as err:
+        reason = err.strerror or str(err)
+        raise TraceError("TR013", f"cannot be read: {reason}", location=file.source) from err
 
 
 def find_files(named: Sequence[str]) -> list[TraceFile]:

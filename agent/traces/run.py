@@ -9,9 +9,16 @@ from dataclasses import replace
 from agent.core.kernels import RankTrace, Trace
 from agent.core.proposals import Finding
 from agent.errors import TraceError, UsageError
-from agent.traces.ranks import merged_profile, missing_numbers, unique_labels
+from agent.traces.ranks import (
+    merged_profile,
+    missing_numbers,
+    numbers_by_axis,
+    parse_file_name,
+    unique_labels,
+)
 from agent.traces.views import drop_other_views
 
+_MOST_NAMED = 32
 _PADDED = re.compile(r"^(?P<axis>[A-Z]+)(?P<number>\d+)$")
 
 
@@ -30,7 +37,7 @@ def assemble(
     _refuse_merged_with_parts(ranks, unreadable)
     if not ranks:
         raise _nothing_read(unreadable)
-    once, other_views = drop_other_views(_in_order(ranks))
+    once, other_views = drop_other_views(_in_order(_numbered(ranks)))
     kept, found = _drop_copies(once)
     kept = _with_labels(kept)
     found = [
@@ -43,6 +50,22 @@ def assemble(
         *_stages(kept),
     ]
     return Trace(name, tuple(kept), tuple(found), tuple(_lost(err) for err in unreadable))
+
+
+def _numbered(ranks: Sequence[RankTrace]) -> list[RankTrace]:
+    """Number the ranks that only their file's name places (`TP-2-DP-0`), beside their fellows."""
+    places = {
+        rank.info.source: parse_file_name(rank.info.source).coordinates
+        for rank in ranks
+        if parse_file_name(rank.info.source).coordinates
+    }
+    numbers = numbers_by_axis(places)
+    return [
+        replace(rank, rank=numbers[rank.info.source], label=str(numbers[rank.info.source]))
+        if rank.rank is None and rank.info.source in numbers
+        else rank
+        for rank in ranks
+    ]
 
 
 def _nothing_read(unreadable: Sequence[TraceError]) -> TraceError:
@@ -166,6 +189,8 @@ def _missing(ranks: Sequence[RankTrace]) -> list[Finding]:
         if len(numbers) < len(members):
             continue
         known = [rank.info.world_size for rank in members if rank.info.world_size]
+        if len(members) == 1 and not known:
+            continue
         world_size = max(known, default=max(numbers) + 1)
         missing = missing_numbers(numbers, world_size)
         if missing:
@@ -180,6 +205,10 @@ def _missing_finding(
     names = [
         f"{padded['axis']}{number:0{len(padded['number'])}d}" if padded else str(number)
         for number in missing
+    ]
+    names = [
+        *names[:_MOST_NAMED],
+        *([f"{len(names) - _MOST_NAMED} more"] * (len(names) > _MOST_NAMED)),
     ]
     rank_s = "rank" if len(names) == 1 else "ranks"
     verb = "is" if len(names) == 1 else "are"

@@ -27,15 +27,16 @@ from agent.core.proposals import Finding
 from agent.traces import odd
 from agent.traces.collect import UNKNOWN, Collector, RankColumns
 from agent.traces.context import gather_context, known_frames
-from agent.traces.events import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET
+from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import Links, link_launches
 from agent.traces.measure import Timeline, measure
 from agent.traces.numbers import INT64_MAX
 from agent.traces.ranks import (
+    coordinates_in,
     distributed,
     merged_labels,
+    numbers_by_axis,
     parse_file_name,
-    parse_merged_key,
     stem_of,
 )
 
@@ -66,15 +67,25 @@ def summarise_file(collector: Collector, facts: FileFacts) -> tuple[RankTrace, .
     """Give the ranks of one file; ranks without any GPU work are left out."""
     ranks = [rank for rank in collector.ranks.values() if len(rank.kernels.name)]
     ranks.sort(key=lambda rank: rank.key)
-    merged = merged_labels([rank.key for rank in ranks if rank.key])
+    merged = _name_merged([rank.key for rank in ranks if rank.key])
     traces = [_summarise_rank(collector, rank, facts, merged) for rank in ranks]
     first = traces[0]
     traces[0] = replace(first, findings=(*facts.findings, *first.findings))
     return tuple(traces)
 
 
+def _name_merged(keys: list[str]) -> dict[str, tuple[str, int | None]]:
+    """Give label and number of each rank of a merged file."""
+    labels = merged_labels(keys)
+    numbers = numbers_by_axis({key: coordinates_in(key) for key in keys})
+    return {key: (labels[key], numbers.get(key)) for key in keys}
+
+
 def _summarise_rank(
-    collector: Collector, rank: RankColumns, facts: FileFacts, merged: Mapping[str, str]
+    collector: Collector,
+    rank: RankColumns,
+    facts: FileFacts,
+    merged: Mapping[str, tuple[str, int | None]],
 ) -> RankTrace:
     links = link_launches(rank)
     timeline = measure(rank.kernels)
@@ -82,16 +93,16 @@ def _summarise_rank(
     table = _table(rank, signatures, ids, timeline)
     stats = _stats(table)
     number, world_size = distributed(facts.metadata)
-    named = parse_merged_key(rank.key) if rank.key else parse_file_name(facts.source)
+    named = parse_file_name(facts.source)
     if rank.key:
-        number = named.coordinates[0][1] if named.coordinates else None
+        number = merged[rank.key][1]
     elif number is None:
         number = named.number
     signature_of = [signatures[number] for number in ids] if collector.context else []
     context = gather_context(collector, rank, links, signature_of) if collector.context else {}
-    label = merged.get(rank.key) or ("" if number is None else str(number)) or named.label
+    label = merged[rank.key][0] if rank.key else "" if number is None else str(number)
     return RankTrace(
-        label=label or stem_of(facts.source),
+        label=label or named.label or stem_of(facts.source),
         info=TraceInfo(
             source=facts.source,
             format="kineto",
@@ -239,7 +250,7 @@ def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
 def _steps(rank: RankColumns, origin_ns: int) -> tuple[Step, ...]:
     """Give the profiler's steps; SGLang's `step[...]` where it wrote none; the GPU's own first."""
     named = [step for step in rank.steps if step[1].startswith("ProfilerStep#")] or rank.steps
-    on_gpu = [step for step in named if step[0] == GPU_ANNOTATION]
+    on_gpu = [step for step in named if step[0]]
     chosen = {(start, end, name) for _, name, start, end in on_gpu or named}
     return tuple(
         Step(name, start - origin_ns, end - origin_ns) for start, end, name in sorted(chosen)
