@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +19,12 @@ from agent.cli.options import (
 )
 from agent.cli.review import AcceptOption
 from agent.cli.screen import talk, write_result
+
+if TYPE_CHECKING:
+    from agent.cli.terminal import TerminalConsole
+    from agent.workflows.inputs import RunInputs
+    from agent.workflows.propose import ProposeOptions, Surroundings
+    from agent.workflows.report import Price
 
 ModelOption = Annotated[
     str,
@@ -60,6 +68,15 @@ NamesOnlyOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Print the requests that would be sent; send nothing.")
 ]
+PriceOption = Annotated[
+    str,
+    typer.Option(
+        "--price",
+        metavar="IN/OUT",
+        help="What a million tokens cost; the end then says what asking cost.",
+        show_default=False,
+    ),
+]
 NoCacheOption = Annotated[
     bool, typer.Option("--no-cache", help="Ask again what was answered before.")
 ]
@@ -80,6 +97,7 @@ def propose(
     names_only: NamesOnlyOption = False,
     dry_run: DryRunOption = False,
     no_cache: NoCacheOption = False,
+    price: PriceOption = "",
     accept: AcceptOption = None,
     names: NamesOption = "",
     context: ContextOption = None,
@@ -95,32 +113,67 @@ def propose(
 
     Example: label-agent propose new/ --baseline base/ --repo ./sglang --repo ./aiter
     """
-    from agent.cli.progress import reading_progress
     from agent.cli.terminal import TerminalConsole
-    from agent.cli.watching import AskingLines
     from agent.proposing.budget import Limits
-    from agent.render.documents import to_json
-    from agent.workflows import propose as workflow
     from agent.workflows.asking import AskOptions
     from agent.workflows.inputs import RunInputs
-    from agent.workflows.report import exit_code, proposals_json, proposals_text, requests_json
+    from agent.workflows.propose import ProposeOptions
+    from agent.workflows.report import read_price
     from agent.workflows.review import ReviewOptions
 
-    console = TerminalConsole()
+    paid = read_price(price)
     ran, before, repos = (tuple(entries or ()) for entries in (traces, baseline, repo))
     inputs = RunInputs(ran, before, repos, names, tuple(context or ()), salvage)
     limits = Limits(max_turns, max_calls, max_tokens, deadline)
-    options = workflow.ProposeOptions(
-        review=ReviewOptions(rules, accept is not None, console.interactive),
-        asking=AskOptions(model, base_url, limits, names_only, not no_cache),
-        min_share=min_share,
-        max_families=max_families,
+    console = TerminalConsole()
+    options = ProposeOptions(
+        ReviewOptions(rules, accept is not None, console.interactive),
+        AskOptions(model, base_url, limits, names_only, not no_cache),
+        min_share,
+        max_families,
     )
-    around = workflow.Surroundings(console, talk, AskingLines(), reading_progress)
+    around = _around(console)
     if dry_run:
-        write_result(to_json(requests_json(workflow.dry_run(inputs, options, around))), output)
-        return 0
-    result = workflow.propose_rules(inputs, options, around)
-    text = to_json(proposals_json(result)) if json else "\n".join(proposals_text(result))
-    write_result(text, output)
+        return _show_requests(inputs, options, around, output)
+    return _propose(inputs, options, around, _Result(paid, json, output))
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """How the result is written."""
+
+    price: Price | None
+    json: bool
+    output: Path | None
+
+
+def _around(console: TerminalConsole) -> Surroundings:
+    from agent.cli.progress import reading_progress
+    from agent.cli.watching import AskingLines
+    from agent.workflows.propose import Surroundings
+
+    return Surroundings(console, talk, AskingLines(), reading_progress)
+
+
+def _show_requests(
+    inputs: RunInputs, options: ProposeOptions, around: Surroundings, output: Path | None
+) -> int:
+    from agent.render.documents import to_json
+    from agent.workflows.propose import dry_run
+    from agent.workflows.report import requests_json
+
+    write_result(to_json(requests_json(dry_run(inputs, options, around))), output)
+    return 0
+
+
+def _propose(inputs: RunInputs, options: ProposeOptions, around: Surroundings, how: _Result) -> int:
+    from agent.render.documents import to_json
+    from agent.workflows.propose import propose_rules
+    from agent.workflows.report import exit_code, proposals_json, proposals_text
+
+    result = propose_rules(inputs, options, around)
+    if how.json:
+        write_result(to_json(proposals_json(result, how.price)), how.output)
+    else:
+        write_result("\n".join(proposals_text(result, how.price)), how.output)
     return exit_code(result)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from agent.core.proposal_form import proposal_json
 from agent.core.proposals import Finding
 from agent.core.text import shown
+from agent.errors import UsageError
+from agent.proposing.providers.base import Usage
 from agent.review.display import counted, milliseconds
 from agent.review.session import Outcome, count_states
 from agent.workflows.propose import ProposeResult
@@ -29,7 +33,39 @@ def outcomes_json(result: ReviewResult, command: str) -> dict[str, Any]:
     }
 
 
-def proposals_json(result: ProposeResult) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, in the user's own unit."""
+
+    prompt: Decimal
+    completion: Decimal
+
+    def of(self, usage: Usage) -> Decimal:
+        """Give what tokens cost, to a ten-thousandth."""
+        spent = self.prompt * usage.prompt_tokens + self.completion * usage.completion_tokens
+        return (spent / 1_000_000).quantize(Decimal("0.0001"))
+
+
+def read_price(text: str) -> Price | None:
+    """Read `PROMPT/COMPLETION` per million tokens; None for nothing.
+
+    Raises:
+        UsageError: not two numbers.
+    """
+    if not text:
+        return None
+    try:
+        prompt, completion = (Decimal(part) for part in text.split("/"))
+        fits = all(0 <= part < 1_000_000 for part in (prompt, completion))
+    except (ValueError, ArithmeticError):
+        fits = False
+    if not fits:
+        hint = "give what a million tokens cost, in and out: --price 0.4/1.6"
+        raise UsageError("RV022", f'--price "{text}" is not two numbers', hint=hint)
+    return Price(prompt, completion)
+
+
+def proposals_json(result: ProposeResult, price: Price | None = None) -> dict[str, Any]:
     """Give the JSON form of `propose`: as `outcomes_json`, with what each family came to."""
     families = [
         {
@@ -49,10 +85,17 @@ def proposals_json(result: ProposeResult) -> dict[str, Any]:
         }
         for one in result.asked
     ]
-    return {**outcomes_json(result.review, "propose"), "families": families}
+    usage = _usage(result)
+    spent = {
+        "calls": sum(one.turns for one in result.asked),
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        **({"price": str(price.of(usage))} if price else {}),
+    }
+    return {**outcomes_json(result.review, "propose"), "families": families, "usage": spent}
 
 
-def proposals_text(result: ProposeResult) -> list[str]:
+def proposals_text(result: ProposeResult, price: Price | None = None) -> list[str]:
     """Give one line per family that came to nothing, then the lines of the review."""
     lines = [
         f"{one.answer:<9} {100 * one.family.share:5.2f} %  "
@@ -62,14 +105,20 @@ def proposals_text(result: ProposeResult) -> list[str]:
     ]
     if not result.asked:
         lines.append("nothing to ask about: no family of unlabelled kernels is large enough")
-    return [*lines, *outcomes_text(result.review), *_cost(result)]
+    return [*lines, *outcomes_text(result.review), *_cost(result, price)]
 
 
-def _cost(result: ProposeResult) -> list[str]:
+def _cost(result: ProposeResult, price: Price | None) -> list[str]:
     """Give what asking a model cost; nothing where none was asked."""
-    turns = sum(one.turns for one in result.asked)
-    tokens = sum(one.usage.total for one in result.asked)
-    return [f"{counted(turns, 'call')}, {tokens:,} tokens"] if turns else []
+    calls, usage = sum(one.turns for one in result.asked), _usage(result)
+    if not calls:
+        return []
+    money = f", {price.of(usage)} by the price given" if price else ""
+    return [f"asked: {counted(calls, 'call')}, {usage.total:,} tokens{money}"]
+
+
+def _usage(result: ProposeResult) -> Usage:
+    return sum((one.usage for one in result.asked), Usage())
 
 
 def requests_json(bodies: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -89,7 +89,13 @@ def _answers(document: dict[str, Any]) -> list[str]:
 def test_a_rule_says_who_proposed_it(folder: Path) -> None:
     script = [LOOK, says(**SUBMIT), *map(gives_up, range(3))]
     with serving(script) as server:
-        _, document, err = _ended(_start(server, "--accept", "validated"))
+        _, document, err = _ended(_start(server, "--accept", "validated", "--price", "1000/2000"))
+    assert document["usage"] == {
+        "calls": 5,
+        "prompt_tokens": 35,
+        "completion_tokens": 15,
+        "price": "0.0650",
+    }
     assert _answers(document) == ["admitted", "abstained", "abstained", "abstained"]
     rule = load_rules(folder / RULES).by_id[RuleId("mla.latent-dec-a8w8-qh16-g16")]
     assert rule.proposed_by is not None
