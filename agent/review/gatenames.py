@@ -71,8 +71,7 @@ def taken_by(
     found = _Gathered()
     if trace is not None:
         _from_trace(proposal, pattern, op, ruleset, trace, found)
-    if not proposal.input_dtypes:
-        _from_declared(proposal, ruleset, found)
+    _from_declared(proposal, ruleset, found)
     _from_lists(proposal, pattern, ruleset, names, found)
     return Taken(
         tuple(name for name in proposal.kernels if not pattern.found_in(name)),
@@ -92,7 +91,8 @@ def name_findings(proposal: Proposal, taken: Taken, trace: Trace | None) -> Iter
     for name in taken.undeclared[:_SHOWN]:
         message = f'it does not match the kernel it is for: "{shown(name, limit=100)}"'
         yield Finding("E_NO_KERNEL_MATCHED", message)
-    if trace is not None and not taken.open and not taken.undeclared:
+    missed = not (taken.open or taken.undeclared or taken.stolen)
+    if trace is not None and missed:
         if taken.own:
             message = "every kernel of the trace that it matches has this category already"
         else:
@@ -198,22 +198,30 @@ def _from_lists(
     names: Mapping[str, str],
     found: _Gathered,
 ) -> None:
-    """Listed names and examples have no op: a rule that asks for dtypes takes none of them."""
-    by_name = not proposal.input_dtypes
+    """Gather what a pattern takes of the listed names and the examples."""
     for name, category in names.items():
         if not pattern.found_in(name):
             continue
         if category == proposal.category:
             found.listed.setdefault(name)
-        elif by_name:
+        elif not _undecided(proposal, category):
             found.stolen.setdefault(name, category)
     for rule, example in _examples(ruleset):
         if not pattern.found_in(example):
             continue
         if rule.category == proposal.category:
             found.listed.setdefault(example)
-        elif by_name:
+        elif not _undecided(proposal, rule.category):
             _from_rule(proposal, rule, example, found)
+
+
+def _undecided(proposal: Proposal, category: str) -> bool:
+    """Tell whether a bare name does not show if a rule takes it.
+
+    A rule that asks for dtypes never takes a name of which none are known; in a catch-all, where
+    casts hide, the name alone does not tell.
+    """
+    return bool(proposal.input_dtypes) and category in CATCH_ALL
 
 
 def _from_declared(proposal: Proposal, ruleset: RuleSet, found: _Gathered) -> None:
@@ -222,6 +230,8 @@ def _from_declared(proposal: Proposal, ruleset: RuleSet, found: _Gathered) -> No
     for name in proposal.kernels:
         category, rule = label_now(Signature(KernelName(name)), matcher)
         if category in (UNLABELLED, proposal.category) or rule is None:
+            continue
+        if _undecided(proposal, category):
             continue
         if _may_take(proposal, rule):
             found.overridden.add(rule.id)

@@ -86,7 +86,9 @@ class GitCheckout:
                 f"commit {commit[:40]!r} is not in the checkout {self.info.name!r}",
                 hint=f"fetch it: git -C {self.info.name} fetch origin {commit[:40]}",
             )
-        listed = run_git(self._folder, "ls-tree", "-r", "-z", f"{commit}:{self._prefix}", "--")
+        listed = run_git(
+            self._folder, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{self._prefix}"
+        )
         return dict(_entries(listed))
 
     def _kind_of(self, name: str) -> str:

@@ -79,21 +79,38 @@ class ObjectReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._local: frozenset[str] | None = None
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
         """Yield (name, type, bytes) for each object; type "" when the object is missing."""
         wanted = list(names)
-        for start in range(0, len(wanted), _BATCH):
-            batch = wanted[start : start + _BATCH]
-            source, sink = self._pipes()
+        done = 0
+        while done < len(wanted):
+            batch = wanted[done : done + _BATCH]
+            absent = [name for name in batch if self._local is not None and name not in self._local]
+            yield from ((name, "", b"") for name in absent)
+            asked = [name for name in batch if name not in absent]
             try:
-                sink.write("".join(f"{name}\n" for name in batch).encode("ascii", "replace"))
-                sink.flush()
-                for name in batch:
-                    yield (name, *_answer(source))
+                yield from zip(asked, *self._answers(asked), strict=True)
             except OSError as err:
                 self.close()
-                raise SourceError("SC003", "git cat-file ended early") from err
+                if self._local is not None:
+                    raise SourceError("SC003", "git cat-file ended early") from err
+                self._local = self._local_objects()
+                continue
+            done += len(batch)
+
+    def _answers(self, names: list[str]) -> tuple[list[str], list[bytes]]:
+        source, sink = self._pipes()
+        sink.write("".join(f"{name}\n" for name in names).encode("ascii", "replace"))
+        sink.flush()
+        answers = [_answer(source) for _ in names]
+        return [kind for kind, _ in answers], [content for _, content in answers]
+
+    def _local_objects(self) -> frozenset[str]:
+        """List what a partial clone has: git gives up when it may not fetch what it lacks."""
+        options = ("--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
+        return frozenset(run_git(self._folder, "cat-file", *options).decode("ascii").split())
 
     def close(self) -> None:
         """End the process."""

@@ -121,17 +121,22 @@ def _lenient_demangle(name: str) -> str:
 
 
 def _without_brackets(text: str) -> str:
-    """Drop `<...>` and everything from the parameter list on; brackets may be unbalanced."""
+    """Drop `<...>` and everything from the parameter list on; brackets may be unbalanced.
+
+    A `>` within parentheses inside template arguments is a comparison, not an end.
+    """
     out: list[str] = []
-    depth = 0
+    angles = round_ = 0
     for index, char in enumerate(text):
-        if char == "<":
-            depth += 1
-        elif char == ">" and depth and text[index - 1] != "-":
-            depth -= 1
-        elif char in "({[" and not depth:
-            break
-        elif not depth:
+        if angles and char in "()":
+            round_ = max(round_ + (1 if char == "(" else -1), 0)
+        elif char == "<" and not round_:
+            angles += 1
+        elif char == ">" and angles and not round_ and text[index - 1] != "-":
+            angles -= 1
+        elif not angles:
+            if char in "({[":
+                break
             out.append(char)
     return "".join(out)
 

@@ -240,6 +240,8 @@ def _missing(case: Case) -> list[str]:
     choices: Sequence[frozenset[str]] = _MINIMUM.get(case.origin, ())
     lacking = [choice - case.proven for choice in choices]
     fewest = min(lacking, key=len, default=frozenset())
+    if any(one.code == "E_GUARD_MISMATCH" for item in case.items for one in item.findings):
+        fewest = fewest - {"GUARD"}
     return [word for word in _WORDS if word in fewest]
 
 

@@ -128,6 +128,9 @@ def _refused(
         message = "is inside a kernel: it runs on the device and launches nothing"
         return _finding("E_IN_KERNEL", file, lines, message)
     names = {site.qualname for site in hosted}
+    if any(first_line(one) >= lines[0] for one in _owners(hosted[0])):
+        message = "holds the head of its function; cite the call inside"
+        return _finding("E_NOT_IN_FUNCTION", file, lines, message)
     if len(names) != 1 or not _within_function(hosted[0]):
         found = ", ".join(sorted(name or "module level" for name in names))
         message = f"is not inside exactly one function ({found})"
@@ -169,6 +172,11 @@ def in_device_code(site: Site) -> bool:
         and any(_DEVICE.search(text_of(one)) for one in node.children if one.type == "decorator")
         for node in site.chain[:-1]
     )
+
+
+def _owners(site: Site) -> list[Node]:
+    """Give the functions around a site; for a compiled one only those outside it."""
+    return [node for node in site.chain[:-1] if node.type == "function_definition"]
 
 
 def _in_fake(site: Site) -> bool:
@@ -324,6 +332,10 @@ def _cuts(file: SourceFile, root: Node, lines: tuple[int, int]) -> Iterator[Find
     ]
     first, last = lines
     opening = statements[0]
+    visible = {number for number, _, _ in _visible_lines(file, lines)}
+    if not {first, last} <= visible:
+        yield _finding("E_NO_MATCHING_NODE", file, lines, "begins or ends on a blank line")
+        return
     if len(statements) < 2 or opening is None:
         return
     if opening.type not in _COMPOUND and last <= last_line(opening):
