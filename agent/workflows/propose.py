@@ -15,7 +15,7 @@ from agent.errors import UsageError
 from agent.proposing.families import rank_families
 from agent.proposing.results import Asked
 from agent.review.journal import Journal
-from agent.review.records import RUN, Kept, kept_in, run_record
+from agent.review.records import RUN, Kept, KeptRun, kept_in, run_record
 from agent.review.repository import RuleRepository
 from agent.review.session import Console, Outcome, State
 from agent.ruleset.match import label_trace
@@ -84,7 +84,8 @@ def propose_rules(
         if options.review.decides:
             place, kept, repository = open_for_commits(place, journal, options.review)
         opened = opened or open_inputs(inputs, reading=around.reading)
-        job = _job(inputs, options, place, journal, kept, opened)
+        run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
+        job = _job(_recorded(run, journal, kept, repository), opened, place, journal, kept, options)
         asked = tuple(ask(job, provider, options.asking, around.watcher))
         outcomes = _decided(asked, job.bench, kept, repository, around.console, options.review)
         return ProposeResult(asked, ReviewResult(outcomes, place.name, journal.findings))
@@ -106,7 +107,8 @@ def dry_run(
         around.talk("offline: nothing would be sent")
         return ()
     opened = open_inputs(inputs, reading=around.reading)
-    job = _job(inputs, options, place, journal, None, opened)
+    run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
+    job = _job(run, opened, place, journal, Kept(), options)
     return tuple(requests(job, provider, options.asking))
 
 
@@ -122,22 +124,33 @@ def _check(inputs: RunInputs, options: ProposeOptions) -> None:
         raise UsageError("RV022", "--min-share is a part of 1", hint=hint)
 
 
+def _recorded(
+    run: KeptRun, journal: Journal, kept: Kept, repository: RuleRepository | None
+) -> KeptRun:
+    """Give the run as it was recorded first, or record it now.
+
+    Its day is the one git would write into a commit now, where there is a repository.
+    """
+    known = kept.runs.get(run.id)
+    if known is not None:
+        return known
+    today = repository.acceptance().date if repository else datetime.now(UTC).date().isoformat()
+    dated = replace(run, date=today)
+    journal.append(RUN, run_record(dated))
+    return dated
+
+
 def _job(
-    inputs: RunInputs,
-    options: ProposeOptions,
+    run: KeptRun,
+    opened: OpenInputs,
     place: Workplace,
     journal: Journal,
-    kept: Kept | None,
-    opened: OpenInputs,
+    kept: Kept,
+    options: ProposeOptions,
 ) -> AskJob:
-    """Set up the asking; the run is recorded, unless nothing is to be kept."""
+    """Set up the asking."""
     trace = _trace(opened)
-    run = kept_run(inputs, opened.source, place, str(options.review.rules or ""))
-    known = kept.runs.get(run.id) if kept else None
-    run = known or replace(run, date=datetime.now(UTC).date().isoformat())
-    if kept is not None and known is None:
-        journal.append(RUN, run_record(run))
-    recorded = dict(kept.verdicts) if kept else {}
+    recorded = dict(kept.verdicts)
     bench = Workbench(place, journal, run.id, trace, opened.judge, opened.read, recorded)
     labelled = label_trace(trace, place.ruleset)
     families = rank_families(
