@@ -21,7 +21,6 @@ LEGAL_OVERLAP_NS = 5_000
 """Programmatic dependent launch lets neighbours on a stream overlap by under 5 us each."""
 
 _PLAUSIBLE_GAP_NS = 1_000_000_000
-_BLOCK = 65_536
 _FEW_STREAMS = 12
 _NO_TIME = 255
 
@@ -57,8 +56,11 @@ class _Line:
     ends: array[int]
 
 
-def measure(kernels: KernelColumns) -> Timeline:
-    """Measure the timeline of one rank; without `work` in the columns, all events are kernels."""
+def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
+    """Measure the timeline of one rank; without `work` in the columns, all events are kernels.
+
+    Streams of a device are merged `block` events at a time, so that memory stays bounded.
+    """
     starts = kernels.start_ns
     usable = _usable(starts, kernels.duration_ns)
     unplaced = usable.count(0)
@@ -79,7 +81,7 @@ def measure(kernels: KernelColumns) -> Timeline:
     lines = [line for of_device in devices.values() for line in of_device]
     first = min((line.starts[0] for line in lines), default=origin)
     last = max((max(line.ends) for line in lines), default=first)
-    busy = sum(_busy(of_device) for of_device in devices.values())
+    busy = sum(_busy(of_device, block) for of_device in devices.values())
     clipped = ClippedTotal(overruns, excess)
     return Timeline(frozenset(duplicates), unplaced, origin, last - first, busy, clipped)
 
@@ -218,18 +220,18 @@ def _overruns(line: _Line) -> tuple[int, int]:
     return len(far), sum(far)
 
 
-def _busy(lines: Sequence[_Line]) -> int:
+def _busy(lines: Sequence[_Line], block: int) -> int:
     """Give the union of the intervals of one device: its span without the gaps."""
     until = first = min(line.starts[0] for line in lines)
     idle = 0
-    for starts, ends in _in_time(lines):
+    for starts, ends in _in_time(lines, block):
         reached = list(accumulate(ends, max, initial=until))
         idle += sum(gap for gap in map(sub, starts, reached) if gap > 0)
         until = reached[-1]
     return until - first - idle
 
 
-def _in_time(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
     """Merge the streams of a device by start, a bounded block at a time."""
     if len(lines) == 1:
         yield lines[0].starts, lines[0].ends
@@ -237,9 +239,9 @@ def _in_time(lines: Sequence[_Line]) -> Iterator[tuple[Sequence[int], Sequence[i
     at = [0] * len(lines)
     while True:
         bounds = [
-            line.starts[done + _BLOCK]
+            line.starts[done + size]
             for line, done in zip(lines, at, strict=True)
-            if done + _BLOCK < len(line.starts)
+            if done + size < len(line.starts)
         ]
         block: list[tuple[int, int]] = []
         for number, line in enumerate(lines):
