@@ -121,7 +121,7 @@ def _candidates(dossier: Dossier, source: SourceIndex | None) -> str:
         lines = list(_candidate(candidate, dossier, source))
         parts.append(f"{number}. origin {candidate.origin}\n{quoted(lines, limit=240)}")
         if pattern := suggested(candidate, dossier):
-            parts.append(f"   suggested pattern: {pattern}")
+            parts.append(quoted([f"suggested pattern: {pattern}"]))
     return "\n".join(parts)
 
 
