@@ -50,10 +50,11 @@ def judge_file(
     lines = list(_lines(path))
     ruleset = rules_in_force(rules)
     opened = open_inputs(inputs, reading=reading)
-    return tuple(_judged(number, text, opened, ruleset) for number, text in lines)
+    return tuple(judge_line(number, text, opened, ruleset) for number, text in lines)
 
 
-def _judged(number: int, text: str, opened: OpenInputs, ruleset: RuleSet) -> Judged:
+def judge_line(number: int, text: str, opened: OpenInputs, ruleset: RuleSet) -> Judged:
+    """Judge one line of a file under some rules."""
     proposal, context = read_line(text, opened.context)
     if isinstance(proposal, Finding):
         return Judged(number, None, _refused(text, proposal, context, opened, ruleset))
