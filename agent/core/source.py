@@ -82,21 +82,6 @@ class CallSite:
     runtime: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A set of evidence that together may prove where a kernel comes from, best first.
-
-    `score` orders candidates (larger is better); `reason` says in words why it is listed.
-    `name` is the emitted kernel's base name (for a pattern), "" for ATen.
-    """
-
-    origin: KernelOrigin
-    name: str
-    evidence: tuple[Evidence, ...]
-    score: int
-    reason: str
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class EnclosingFunction:
     """The function around an emission; `first_lines` are those of its decorators and `def`."""
@@ -106,6 +91,23 @@ class EnclosingFunction:
     path: str
     qualname: str
     first_lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A set of evidence that together may prove where a kernel comes from, best first.
+
+    `score` orders candidates (larger is better); `reason` says in words why it is listed.
+    `name` is the emitted kernel's base name (for a pattern), "" for ATen. `functions` are those
+    around the emissions, to compare with a trace's stacks.
+    """
+
+    origin: KernelOrigin
+    name: str
+    evidence: tuple[Evidence, ...]
+    score: int
+    reason: str
+    functions: tuple[EnclosingFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from agent.core.proposals import Evidence, RunContext
-from agent.core.source import Candidate, Definition
+from agent.core.source import Candidate, Definition, RepoInfo
 from agent.source.definitions import Definitions
 from agent.source.evidence.case import Workbench
 from agent.source.evidence.castchecks import cast_files, cast_sites
 from agent.source.evidence.contradictions import Contradictions
+from agent.source.evidence.functions import enclosing_function
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.linking import Links, calls_leading_to
 from agent.source.names import kernel_ref, origin_of
@@ -63,7 +65,9 @@ def _defined(work: Workbench, name: str, context: RunContext) -> Iterator[Candid
             found = list(_emissions(links, bundles, item, checks))
             for rank, (file, site) in enumerate(found):
                 pair = (entry, _emission(file, site, bundles))
-                yield _candidate(name, definition, pair, site, rank)
+                around = enclosing_function(_info(file, bundles), file.path, site)
+                made = _candidate(name, definition, pair, site, rank)
+                yield replace(made, functions=(around,))
             if not found:
                 yield from _native_candidates(name, definition, entry, item, links)
 
@@ -153,9 +157,13 @@ def _definition_evidence(definition: Definition, bundle: Definitions) -> Evidenc
 def _emission(
     file: SourceFile, site: Site, bundles: tuple[Definitions, ...], guard: str = ""
 ) -> Evidence:
-    commit = next(one.snapshot.info.commit for one in bundles if one.snapshot.repo == file.repo)
+    commit = _info(file, bundles).commit
     line = (site.line, site.line)
     return Evidence("emission", file.repo, commit, file.path, line, site.qualname, guard)
+
+
+def _info(file: SourceFile, bundles: tuple[Definitions, ...]) -> RepoInfo:
+    return next(one.snapshot.info for one in bundles if one.snapshot.repo == file.repo)
 
 
 def _casts(
@@ -182,7 +190,9 @@ def _casts(
                 reason = (
                     f"converts {'from' if direction == 'from' else 'to'} FP8 in {site.qualname}"
                 )
-                yield Candidate("aten-cast", "", (one,), _cast_score(site, file, context), reason)
+                score = _cast_score(site, file, context)
+                around = enclosing_function(bundle.snapshot.info, file.path, site)
+                yield Candidate("aten-cast", "", (one,), score, reason, (around,))
 
 
 def _direction(name: str, op: str, input_dtypes: tuple[str, ...]) -> str:

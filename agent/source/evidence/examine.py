@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from agent.core.proposals import Finding
 from agent.core.source import (
@@ -20,6 +19,7 @@ from agent.source.evidence.case import CASTS, Case, Question, Workbench
 from agent.source.evidence.castchecks import cast_findings
 from agent.source.evidence.contradictions import Contradictions, run_backend
 from agent.source.evidence.defining import check_built, check_definitions, check_named
+from agent.source.evidence.functions import enclosing_function
 from agent.source.evidence.guardcheck import guard_finding
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.linking import Links
@@ -27,9 +27,7 @@ from agent.source.evidence.pins import pinned
 from agent.source.evidence.reachable import is_used
 from agent.source.names import origin_of
 from agent.source.native.tables import table_arch
-from agent.source.parse import first_line
 from agent.source.python.inductor import inductor_findings
-from agent.source.python.sites import Site
 
 _MINIMUM: Mapping[str, tuple[frozenset[str], ...]] = {
     "triton": (frozenset({"DEF", "EMIT"}),),
@@ -247,20 +245,6 @@ def _missing(case: Case) -> list[str]:
 
 def _functions(case: Case) -> Iterator[EnclosingFunction]:
     for item in case.emitting():
-        if item.region is None or item.file is None or item.definitions is None:
-            continue
-        lines = _first_lines(item.region.sites[0])
-        info = item.definitions.snapshot.info
-        yield EnclosingFunction(info.name, info.commit, item.file.path, item.region.qualname, lines)
-
-
-def _first_lines(site: Site) -> tuple[int, ...]:
-    """Give the lines a profiler may call the first of the function around a site."""
-    around = [node for node in site.chain[:-1] if node.type == "function_definition"]
-    if not around:
-        return ()
-    lines = {first_line(around[-1])}
-    for outer, inner in pairwise(site.chain):
-        if inner == around[-1] and outer.type == "decorated_definition":
-            lines.add(first_line(outer))
-    return tuple(sorted(lines))
+        if item.region is not None and item.file is not None and item.definitions is not None:
+            info = item.definitions.snapshot.info
+            yield enclosing_function(info, item.file.path, item.region.sites[0])
