@@ -32,7 +32,7 @@ from tests.replay.cassettes import (
 FILES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.yaml"))
 SECRETS = re.compile(
     r"\b(?:sk|pk|hf)-[\w-]{6,}|bearer |authorization|api[-_]key|cookie|\borg-\w+|\bproj_\w+"
-    r"|openai-organization|anthropic-organization|request-id|/work/|/home/|/root/",
+    r"|openai-organization|anthropic-organization|request-id|/(?:home|root|users|mnt|srv|tmp)/",
     re.IGNORECASE,
 )
 
