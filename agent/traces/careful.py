@@ -18,8 +18,11 @@ from agent.traces.events import NOTHING, Arguments, Event
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NEXT_EVENT: Final = re.compile(r"\}[ \t\r\n]*,[ \t\r\n]*(?=\{[ \t\r\n]*[\"}])")
 _BAD_BYTES: Final = re.compile(r"[\ud800-\udfff]")
-_LIST_END: Final = re.compile(r"\}[ \t\r\n]*(?P<end>\])[ \t\r\n]*(?:,[ \t\r\n]*\"|\}?[ \t\r\n]*\Z)")
-_NEAR_END: Final = 16
+_LIST_END: Final = re.compile(r"\}[ \t\r\n]*\]")
+_CUT_OFF: Final = re.compile(
+    r"(?:-?(?:I[a-z]{0,7})?|Na?|tr?|tru|fa?|fals?|nu?|nul|[.eE][-+]?|\\?(?:u[0-9a-fA-F]{0,4})?)\Z"
+)
+"""What is left at the end of a block that stops inside a token."""
 _MAX_DIGITS: Final = 40
 _BARE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)', re.DOTALL)
 
@@ -99,6 +102,7 @@ class _BlockReader:
         self.salvage = salvage
         self.final = final
         self.block = Block()
+        self.searching = False
 
     def read(self) -> Block:
         at: int | None = 0
@@ -119,14 +123,26 @@ class _BlockReader:
     def _step(self, at: int) -> int | None:
         """Read one event; give where the next may start, or None to stop with `at` not done."""
         try:
-            event, end = self._decode(at)
+            fields, end, has_control = self._decode(at)
         except (json.JSONDecodeError, _BareWordError, RecursionError) as err:
-            return self._fail(at, *self._explain(at, err))
+            pos, what = self._explain(at, err)
+            return None if self._is_cut_off(pos, what) else self._fail(at, pos, what)
         after = self._skip_space(end)
         follower = self.text[after : after + 1]
         if not follower and not self.final:
             return None
-        self.block.events.append(event)
+        if not isinstance(fields, dict):
+            if not self.salvage:
+                return self._fail(at, at, "an event is not an object")
+            self.block.skipped += 1
+        elif self.searching and fields and "ph" not in fields:
+            return self._search(end)
+        else:
+            self._keep(fields, at, end, has_control=has_control)
+        return self._step_over(end, after, follower)
+
+    def _step_over(self, end: int, after: int, follower: str) -> int | None:
+        """Pass the comma after an event, or stop where there is none."""
         if follower in ("", "]"):
             return after
         if follower == ",":
@@ -142,24 +158,25 @@ class _BlockReader:
         if not self.block.separator and self.text.startswith("{", following):
             self.block.separator = self.text[end - 1 : following + 1].encode()
 
-    def _decode(self, at: int) -> tuple[Event, int]:
+    def _decode(self, at: int) -> tuple[Any, int, bool]:
+        """Decode one value; tell also whether it held raw control bytes."""
         try:
-            fields, end = _STRICT.raw_decode(self.text, at)
+            return *_STRICT.raw_decode(self.text, at), False
         except json.JSONDecodeError as err:
             if not err.msg.startswith("Invalid control character"):
                 raise
-            fields, end = _LENIENT.raw_decode(self.text, at)
-            self.block.control += 1
-        if not isinstance(fields, dict):
-            message = "an event is not an object"
-            raise json.JSONDecodeError(message, self.text, at)
+        return *_LENIENT.raw_decode(self.text, at), True
+
+    def _keep(self, fields: dict[str, Any], at: int, end: int, *, has_control: bool) -> None:
         event = _event(fields)
-        if self.has_bad and _BAD_BYTES.search(self.text, at, end):
-            self.block.bad_utf8 += 1
-        if _BAD_BYTES.search(event.name):
-            self.block.bad_utf8 += not self.has_bad
+        self.searching = False
+        self.block.control += has_control
+        bad_name = bool(_BAD_BYTES.search(event.name))
+        bad_text = self.has_bad and bool(_BAD_BYTES.search(self.text, at, end))
+        self.block.bad_utf8 += bad_name or bad_text
+        if bad_name:
             event.name = _BAD_BYTES.sub("\ufffd", event.name)
-        return event, end
+        self.block.events.append(event)
 
     def _explain(self, at: int, err: Exception) -> tuple[int, str]:
         """Give where it breaks and why."""
@@ -174,22 +191,32 @@ class _BlockReader:
             return found.start(1), f"{found.group(1)} is not JSON"
         return at, "nested too deeply"
 
+    def _is_cut_off(self, pos: int, what: str) -> bool:
+        """Tell whether the block merely ends too early; when salvaging, more text cannot help."""
+        cut_off = bool(_CUT_OFF.match(self.text, pos)) or what.startswith("unterminated string")
+        return cut_off and not (self.salvage and self.final)
+
     def _fail(self, at: int, pos: int, what: str) -> int | None:
-        """Deal with text that does not parse: wait for more, stop, or pass over it."""
-        cut_off = pos >= len(self.text) - _NEAR_END or what.startswith("unterminated string")
-        if cut_off and not self.salvage:
-            return None
+        """Deal with text that does not parse: stop, or pass over it."""
         if not self.salvage:
             self.block.damage = Damage(self._bytes_to(pos), what)
             return None
-        if boundary := _NEXT_EVENT.search(self.text, at):
+        if self.text[at] == ",":
             self.block.skipped += 1
+            return at + 1
+        following = self._search(at)
+        self.block.skipped += following is not None
+        return following
+
+    def _search(self, at: int) -> int | None:
+        """Give where the next event may begin after a damaged one; it has to have a `ph`."""
+        self.searching = True
+        if boundary := _NEXT_EVENT.search(self.text, at):
             return boundary.end()
         if not self.final:
             return None
-        self.block.skipped += 1
-        endings = list(_LIST_END.finditer(self.text, at))
-        return endings[-1].start("end") if endings else len(self.text)
+        endings = (found.end() for found in _LIST_END.finditer(self.text, at))
+        return next((end - 1 for end in endings if _ends_document(self.text[end:])), len(self.text))
 
     def _skip_space(self, at: int) -> int:
         found = _SPACE.match(self.text, at)
@@ -199,6 +226,18 @@ class _BlockReader:
         if self.single_bytes:
             return pos
         return len(self.text[:pos].encode("utf-8", "surrogateescape"))
+
+
+def _ends_document(rest: str) -> bool:
+    """Tell whether this is what stands after a list of events: nothing, or more metadata."""
+    rest = rest.strip()
+    if rest in ("", "}"):
+        return True
+    try:
+        json.loads("{" + rest.removeprefix(","), strict=False)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+    return rest.startswith(",")
 
 
 def _event(fields: dict[str, Any]) -> Event:

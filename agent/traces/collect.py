@@ -55,7 +55,7 @@ _GROUP: Final = {
 }
 """Which kinds go into the same columns, in file order."""
 
-_PAIRED: Final = frozenset("BE")
+_HALVES: Final = frozenset("BE")
 _COMPLETE: Final = {"X"}
 _NO_ARGUMENTS: Final = Arguments()
 _INT32_MAX: Final = (1 << 31) - 1
@@ -73,6 +73,8 @@ class KernelColumns:
     stream: array[int] = field(default_factory=lambda: array("q"))
     correlation: array[int] = field(default_factory=lambda: array("q"))
     external_id: array[int] = field(default_factory=lambda: array("q"))
+    timeless: array[int] = field(default_factory=lambda: array("I"))
+    """Positions of events whose time stamp is no usable number."""
 
 
 @dataclass(slots=True)
@@ -144,8 +146,7 @@ class Collector:
         self.n_frames = 0
         self.unpaired = 0
         self._calls: dict[str, int] = {}
-        self._open: dict[tuple[int | str, int | str], list[Event]] = {}
-        self._orphans: list[Event] = []
+        self._halves: list[Event] = []
         self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUP.values()}
         self._sinks: dict[str, Callable[[Event], None]] = {}
         self._adders: dict[int, Callable[[RankColumns, list[Event]], None]] = {
@@ -158,8 +159,8 @@ class Collector:
 
     def take(self, events: Sequence[Event]) -> None:
         """Sort one block of events by kind and add them."""
-        if not _PAIRED.isdisjoint({event.ph for event in events}):
-            events = self._pair_all(events)
+        if not _HALVES.isdisjoint({event.ph for event in events}):
+            self._halves += [event for event in events if event.ph in _HALVES]
         sink_of, unseen = self._sinks.get, self._sort_unseen
         for event in events:
             sink_of(event.cat, unseen)(event)
@@ -169,14 +170,11 @@ class Collector:
                 members.clear()
 
     def finish(self) -> None:
-        """Pair what begins and ends were left out of order."""
-        rest = self._orphans + [event for stack in self._open.values() for event in stack]
-        self._orphans, self._open = [], {}
-        rest.sort(key=lambda event: (to_ns(event.ts) or 0, event.ph == "B"))
-        self.take(rest)
-        self.unpaired = sum(
-            kind_of(event.cat) != IGNORED for stack in self._open.values() for event in stack
-        )
+        """Make complete events of what begins (`B`) and what ends (`E`), wherever it stood."""
+        whole, open_ones = pair_halves(self._halves)
+        self._halves = []
+        self.unpaired = sum(kind_of(event.cat) != IGNORED for event in open_ones)
+        self.take(whole)
 
     def rank(self, key: str) -> RankColumns:
         """Give the columns of one rank."""
@@ -190,28 +188,6 @@ class Collector:
         sink = _nowhere if kind == IGNORED else self._found[_GROUP[kind]].append
         self._sinks[event.cat] = sink
         sink(event)
-
-    def _pair_all(self, events: Sequence[Event]) -> list[Event]:
-        """Replace what begins (`B`) and what ends (`E`) by complete events."""
-        paired = [self._pair(event) if event.ph in _PAIRED else event for event in events]
-        return [event for event in paired if event is not None]
-
-    def _pair(self, event: Event) -> Event | None:
-        """Make one complete event of a `B` and its `E`, per thread, innermost first."""
-        stack = self._open.setdefault((event.pid, event.tid), [])
-        if event.ph == "B":
-            stack.append(event)
-            return None
-        if not stack:
-            self._orphans.append(event)
-            return None
-        begun = stack.pop()
-        start, end = to_ns(begun.ts), to_ns(event.ts)
-        begun.ph = "X"
-        begun.dur = NOTHING if start is None or end is None else _microseconds(end - start)
-        if begun.args is None:
-            begun.args = event.args
-        return begun
 
     def _add(self, adder: Callable[[RankColumns, list[Event]], None], events: list[Event]) -> None:
         if {event.ph for event in events} != _COMPLETE:
@@ -285,6 +261,24 @@ class Collector:
                     rank.steps.append((on_gpu, event.name, start, _end(start, duration)))
 
 
+def pair_halves(halves: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+    """Pair beginnings and ends per thread, innermost first; give also what never ends."""
+    whole: list[Event] = []
+    stacks: dict[tuple[int | str, int | str], list[Event]] = {}
+    for event in sorted(halves, key=lambda half: to_ns(half.ts) or 0):
+        stack = stacks.setdefault((event.pid, event.tid), [])
+        if event.ph == "B":
+            stack.append(event)
+        elif stack:
+            begun = stack.pop()
+            start, end = to_ns(begun.ts), to_ns(event.ts)
+            begun.ph = "X"
+            begun.dur = NOTHING if start is None or end is None else _microseconds(end - start)
+            begun.args = begun.args or event.args
+            whole.append(begun)
+    return whole, [event for stack in stacks.values() for event in stack]
+
+
 def _works(events: list[Event]) -> Sequence[int]:
     cats = {event.cat for event in events}
     kinds = {cat: kind_of(cat) for cat in cats}
@@ -307,7 +301,10 @@ def _arguments(events: list[Event]) -> list[Arguments]:
 def _known_starts(rank: RankColumns, starts: Sequence[int | None]) -> Sequence[int]:
     if None not in starts:
         return starts  # type: ignore[return-value] # no None is in it
-    rank.no_time += starts.count(None)
+    first = len(rank.kernels.start_ns)
+    timeless = [first + at for at, start in enumerate(starts) if start is None]
+    rank.kernels.timeless.extend(timeless)
+    rank.no_time += len(timeless)
     return [start or 0 for start in starts]
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -171,9 +171,9 @@ class _Reader:
         while window.peek() != b"}":
             key = self._value()
             if not isinstance(key, str):
-                self._damage(0, "a key is missing")
+                self._miss("a key")
             if window.peek() != b":":
-                self._damage(0, f"':' is missing after key {key!r}")
+                self._miss(f"':' after key {key!r}")
             window.drop(1)
             if key == "traceEvents" and window.peek() == b"[":
                 window.drop(1)
@@ -183,14 +183,24 @@ class _Reader:
             if window.peek() == b",":
                 window.drop(1)
             elif window.peek() != b"}":
-                self._damage(0, "',' or '}' is missing")
+                self._miss("',' or '}'")
         window.drop(1)
+
+    def _miss(self, what: str) -> NoReturn:
+        """Say what the metadata lack at this place."""
+        if self.window.peek():
+            self._damage(0, f"{what} is missing")
+        self._miss_end()
+
+    def _miss_end(self) -> NoReturn:
+        at = len(self.window.buffer)
+        self._damage(at, "the file ends inside its metadata", truncated=True)
 
     def _value(self) -> Any:  # noqa: ANN401 - foreign JSON enters here
         """Decode one metadata value, reading on until it is whole."""
         window = self.window
         if not window.peek():
-            self._damage(0, "the file ends", truncated=True)
+            self._miss_end()
         while True:
             text = window.buffer.decode("utf-8", "surrogateescape")
             try:
@@ -200,8 +210,10 @@ class _Reader:
                 if len(window.buffer) < MAX_EVENT_BYTES and window.more():
                     continue
                 at = len(text[:pos].encode("utf-8", "surrogateescape"))
-                truncated = window.final and at >= len(window.buffer) - 1
-                self._damage(at, getattr(err, "msg", "nested too deeply"), truncated=truncated)
+                what = getattr(err, "msg", "nested too deeply").lower()
+                if window.final and (at >= len(text) - 1 or what.startswith("unterminated string")):
+                    self._miss_end()
+                self._damage(at, what)
             if end == len(text) and window.more():
                 continue
             window.drop(len(text[:end].encode("utf-8", "surrogateescape")))
@@ -299,7 +311,7 @@ class _Reader:
         self.document.events += len(events)
         self.take(events)
 
-    def _damage(self, at: int, what: str, *, event: int = 0, truncated: bool = False) -> None:
+    def _damage(self, at: int, what: str, *, event: int = 0, truncated: bool = False) -> NoReturn:
         raise DamagedDocument(self.window.base + at, what, event=event, truncated=truncated)
 
 

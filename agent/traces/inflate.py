@@ -23,6 +23,7 @@ CHUNK = 262_144
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _STORED_CHUNK = 65_536
+_SMALL_STEP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class ByteStream:
         self.junk_at: int | None = None
         self._chunk = chunk
         self._progress = progress
+        self._step = _STORED_CHUNK
         self._read = 0
+        self._delivered = 0
         self._total = 0
 
     def __iter__(self) -> Iterator[bytes]:
@@ -87,7 +90,7 @@ class ByteStream:
         stored = b""
         while True:
             if member.needs_input and not stored:
-                stored = file.read(_STORED_CHUNK)
+                stored = file.read(self._step)
                 if not stored:
                     self.damage = f"the gzip stream is cut off at byte {self._read} of the file"
                     return
@@ -95,11 +98,15 @@ class ByteStream:
             try:
                 chunk = member.decompress(stored, self._chunk)
             except igzip_lib.IsalError as err:  # type: ignore[misc] # its stub lacks the base class
-                at = max(0, self._read - _STORED_CHUNK)
-                self.damage = f"the gzip stream is damaged after byte {at} of the file ({err})"
+                if self._step > _SMALL_STEP:
+                    yield from self._up_to_damage()
+                else:
+                    at = max(0, self._read - self._step)
+                    self.damage = f"the gzip stream is damaged near byte {at} of the file ({err})"
                 return
             stored = b""
             if chunk:
+                self._delivered += len(chunk)
                 yield chunk
             if member.eof:
                 stored = self._next_member(member.unused_data, file)
@@ -107,10 +114,21 @@ class ByteStream:
                     return
                 member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
 
+    def _up_to_damage(self) -> Iterator[bytes]:
+        """Deliver what a failed call swallowed: once more in small steps, up to the damage."""
+        again = ByteStream(self.path, self.source, chunk=self._chunk)
+        again._step = _SMALL_STEP
+        known = self._delivered
+        for chunk in again:
+            if len(chunk) > known:
+                yield chunk[known:]
+            known = max(0, known - len(chunk))
+        self.damage = again.damage
+
     def _next_member(self, rest: bytes, file: IO[bytes]) -> bytes:
         """Give the bytes at which the next member starts, or nothing at the end of the file."""
         while len(stripped := rest.lstrip(b"\0")) < len(GZIP_MAGIC):
-            more = file.read(_STORED_CHUNK)
+            more = file.read(self._step)
             if not more:
                 break
             self._advance(len(more))
@@ -133,9 +151,9 @@ class ByteStream:
                     hint="unpack it and name the folder or the files",
                 )
             with archive.open(members[0]) as stored:
-                while chunk := stored.read(self._chunk):
-                    self._advance(min(len(chunk), self._total - self._read))
-                    yield chunk
+                gzipped = stored.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+                stored.seek(0)
+                yield from self._gzip_members(stored) if gzipped else self._plain(stored)
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as err:
             raise CorruptTrace(
                 "TR011",
@@ -147,7 +165,8 @@ class ByteStream:
     def _advance(self, n_bytes: int) -> None:
         self._read += n_bytes
         if self._progress:
-            self._progress(ReadProgress(self.source, self._read, self._total))
+            done = min(self._read, self._total)
+            self._progress(ReadProgress(self.source, done, self._total))
 
 
 def read_head(path: Path, source: str, n_bytes: int) -> bytes:

@@ -42,7 +42,8 @@ def read_kineto(
     if not salvage:
         _require_whole(document, stream)
     _require_kernels(document, collector, source)
-    complete = document.ended and not document.broken and not stream.damage
+    broken = document.broken or document.lists > 1
+    complete = document.ended and not broken and not stream.damage
     findings = _file_findings(document, stream, collector, complete=complete)
     facts = FileFacts(source, document.metadata, complete, document.skipped, findings)
     return summarise_file(collector, facts)
@@ -51,10 +52,11 @@ def read_kineto(
 def _damage_error(damaged: DamagedDocument, stream: ByteStream) -> TraceError:
     """Say where the text breaks: line, byte and event, and what to do."""
     source = stream.source
-    if damaged.truncated:
+    if damaged.truncated or stream.damage:
         cause = f"; {stream.damage}" if stream.damage else ""
         code = "TR010" if stream.damage else "TR009"
-        message = f"truncated: {damaged.what}, after {damaged.at} bytes of JSON{cause}"
+        how = "truncated: " if damaged.truncated else ""
+        message = f"{how}{damaged.what}, after {damaged.at} bytes of JSON{cause}"
         return CorruptTrace(code, message, location=source, hint=SALVAGE_HINT)
     if damaged.at <= 3 and not damaged.event and "neither" in damaged.what:
         return not_json(source)
@@ -112,6 +114,13 @@ def _require_whole(document: Document, stream: ByteStream) -> None:
 def _require_kernels(document: Document, collector: Collector, source: str) -> None:
     if any(len(rank.kernels.name) for rank in collector.ranks.values()):
         return
+    if not document.events and document.skipped:
+        raise CorruptTrace(
+            "TR008",
+            f"no event is whole: {document.skipped} malformed events",
+            location=source,
+            hint="capture it again",
+        )
     if not document.events:
         raise TraceError(
             "TR006",
@@ -147,9 +156,9 @@ def _file_findings(
         found.append(("TR022", f"bytes after the gzip data ignored, from byte {stream.junk_at} on"))
     if not complete:
         cause = f"; {stream.damage}" if stream.damage else ""
-        found.append(
-            ("TR023", f"INCOMPLETE: {document.skipped} malformed events were skipped{cause}")
-        )
+        around = "" if document.skipped else ", but the JSON around the events is damaged"
+        skipped = f"{document.skipped} malformed events were skipped{around}"
+        found.append(("TR023", f"INCOMPLETE: {skipped}{cause}"))
     if collector.unpaired:
         found.append(("TR036", f"{collector.unpaired} events begin (B) and never end, left out"))
     return tuple(

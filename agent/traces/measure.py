@@ -37,6 +37,7 @@ class Timeline:
         unplaced: events without a usable time.
         origin_ns: first start of any GPU work.
         span_ns, busy_ns: last end minus first start of kernels; their union per device, summed.
+        widest_gap_ns: the longest time in which a device did nothing.
         clipped: kernels that run past the next of their stream by more than is legal.
     """
 
@@ -45,6 +46,7 @@ class Timeline:
     origin_ns: int = 0
     span_ns: int = 0
     busy_ns: int = 0
+    widest_gap_ns: int = 0
     clipped: ClippedTotal = field(default_factory=ClippedTotal)
 
 
@@ -62,7 +64,7 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     Streams of a device are merged `block` events at a time, so that memory stays bounded.
     """
     starts = kernels.start_ns
-    usable = _usable(starts, kernels.duration_ns)
+    usable = _usable(starts, kernels.duration_ns, kernels.timeless)
     unplaced = usable.count(0)
     if unplaced == len(starts):
         return Timeline(unplaced=unplaced)
@@ -81,12 +83,19 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     lines = [line for of_device in devices.values() for line in of_device]
     first = min((line.starts[0] for line in lines), default=origin)
     last = max((max(line.ends) for line in lines), default=first)
-    busy = sum(_busy(of_device, block) for of_device in devices.values())
-    clipped = ClippedTotal(overruns, excess)
-    return Timeline(frozenset(duplicates), unplaced, origin, last - first, busy, clipped)
+    busy = [_busy(of_device, block) for of_device in devices.values()]
+    return Timeline(
+        frozenset(duplicates),
+        unplaced,
+        origin,
+        span_ns=last - first,
+        busy_ns=sum(ns for ns, _ in busy),
+        widest_gap_ns=max((gap for _, gap in busy), default=0),
+        clipped=ClippedTotal(overruns, excess),
+    )
 
 
-def _usable(starts: Sequence[int], durations: Sequence[int]) -> bytes:
+def _usable(starts: Sequence[int], durations: Sequence[int], timeless: Sequence[int]) -> bytes:
     """Tell for each event whether it has a usable time.
 
     A time of 0 is the profiler's "no stamp", unless the events really begin there.
@@ -95,10 +104,13 @@ def _usable(starts: Sequence[int], durations: Sequence[int]) -> bytes:
         return b"\1" * len(starts)
     earliest = min(filter(None, starts), default=0)
     begins_at_zero = earliest <= _PLAUSIBLE_GAP_NS
-    return bytes(
+    usable = bytearray(
         start != 0 or (begins_at_zero and duration > 0)
         for start, duration in zip(starts, durations, strict=True)
     )
+    for position in timeless:
+        usable[position] = 0
+    return bytes(usable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,15 +232,17 @@ def _overruns(line: _Line) -> tuple[int, int]:
     return len(far), sum(far)
 
 
-def _busy(lines: Sequence[_Line], block: int) -> int:
-    """Give the union of the intervals of one device: its span without the gaps."""
+def _busy(lines: Sequence[_Line], block: int) -> tuple[int, int]:
+    """Give the union of the intervals of one device (its span without gaps), and the widest gap."""
     until = first = min(line.starts[0] for line in lines)
-    idle = 0
+    idle = widest = 0
     for starts, ends in _in_time(lines, block):
         reached = list(accumulate(ends, max, initial=until))
-        idle += sum(gap for gap in map(sub, starts, reached) if gap > 0)
+        gaps = [gap for gap in map(sub, starts, reached) if gap > 0]
+        idle += sum(gaps)
+        widest = max(widest, max(gaps, default=0))
         until = reached[-1]
-    return until - first - idle
+    return until - first - idle, widest
 
 
 def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:

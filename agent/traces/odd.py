@@ -8,6 +8,8 @@ from agent.traces.collect import UNKNOWN, RankColumns
 from agent.traces.link import Links
 from agent.traces.measure import Timeline
 
+_JUMP_NS = 600_000_000_000
+_JUMP_RATIO = 10
 _UNRELIABLE = 0.01
 """Share of the sum that corrupt durations may hold before the headline cannot be trusted."""
 
@@ -40,8 +42,11 @@ def _bad_times(rank: RankColumns, timeline: Timeline) -> list[tuple[str, str]]:
         found.append(
             ("TR031", f"{_events(timeline.unplaced)} with time stamp 0, left out of busy and span")
         )
+    gap_ns = timeline.widest_gap_ns
+    if gap_ns > _JUMP_NS and gap_ns > _JUMP_RATIO * (timeline.span_ns - gap_ns):
+        found.append(("TR037", f"nothing ran for {gap_ns} ns: the span holds a jump of the clock"))
     if rank.no_time:
-        found.append(("TR035", f"{rank.no_time} times are no usable numbers, read as 0"))
+        found.append(("TR035", f"times that are no usable numbers, read as 0: {rank.no_time}"))
     return found
 
 

@@ -140,6 +140,13 @@ def _read_any(
             location=file.source,
             hint=f"export it first: {known.export}",
         )
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head[:2]:
+        raise UnknownTraceFormat(
+            "TR003",
+            "not JSON: UTF-16 text, or binary",
+            location=file.source,
+            hint="convert text with: iconv -f UTF-16 -t UTF-8",
+        )
     if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         raise not_json(file.source)
     return read_kineto(file.path, file.source, salvage=salvage, context=context, progress=progress)
