@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,12 @@ def load_builtin(version: int | None = None) -> RuleSet:
     Raises:
         RuleFileError: that version is not shipped.
     """
-    text = _builtin_text(version)
-    if text is None:
+    shipped = _shipped(bundled_folder("rules"), version)
+    if shipped is None:
         raise rule_file_error(
             [Finding("RS010", f"builtin@{version} is not shipped", location="builtin")]
         )
-    return parse_rules(text, source=_builtin_name(version))
+    return shipped
 
 
 def parse_rules(text: str, *, source: str = RULE_FILE) -> RuleSet:
@@ -129,8 +130,7 @@ def find_rule_file(start: Path) -> Path | None:
 
 def builtin_version() -> int:
     """Give the version of the shipped rule file."""
-    version = tomllib.loads(_builtin_text(None) or "").get("version", 1)
-    return int(version)
+    return load_builtin().version
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -154,27 +154,27 @@ def _extended(parsed: dict[str, Any], draft: Draft) -> RuleSet | None:
     if found is None:
         draft.report("RS010", f'cannot extend "{extends}"', ("extends",), hint=_EXTENDS_HINT)
         return None
-    version = int(found[1])
-    if _builtin_text(version) is None:
-        hint = f'this release ships builtin@{builtin_version()}; write extends = "builtin@N" of it'
-        draft.report("RS010", f"{extends} is not shipped", ("extends",), hint=hint)
-        return load_builtin()
-    return load_builtin(version)
+    shipped = _shipped(bundled_folder("rules"), int(found[1]))
+    if shipped is not None:
+        return shipped
+    newest = load_builtin()
+    hint = f'this release ships builtin@{newest.version}; write extends = "builtin@N" of it'
+    draft.report("RS010", f"{extends} is not shipped", ("extends",), hint=hint)
+    return newest
 
 
 _EXTENDS_HINT = 'only a shipped rule file can be extended: extends = "builtin@N"'
 
 
-def _builtin_text(version: int | None) -> str | None:
-    """Give the text of a shipped version; earlier ones lie beside it as `builtin-N.toml`."""
-    folder = bundled_folder("rules")
-    current = folder / BUILTIN_FILE
-    text = read_rule_text(current)
-    if version is None or tomllib.loads(text).get("version") == version:
-        return text
-    earlier = folder / _builtin_name(version)
-    return read_rule_text(earlier) if earlier.is_file() else None
-
-
-def _builtin_name(version: int | None) -> str:
-    return BUILTIN_FILE if version is None else f"builtin-{version}.toml"
+@cache
+def _shipped(folder: Path, version: int | None) -> RuleSet | None:
+    """Give a shipped version, read once a process; earlier ones are named `builtin-N.toml`."""
+    if version is None:
+        return parse_rules(read_rule_text(folder / BUILTIN_FILE), source=BUILTIN_FILE)
+    newest = _shipped(folder, None)
+    if newest is not None and newest.version == version:
+        return newest
+    earlier = folder / f"builtin-{version}.toml"
+    if not earlier.is_file():
+        return None
+    return parse_rules(read_rule_text(earlier), source=earlier.name)

@@ -77,9 +77,7 @@ def open_workplace(named: Path | None = None) -> Workplace:
             location=str(found),
             hint=f"leave --rules out: accepted rules go into a {RULE_FILE} that extends them",
         )
-    text = read_rule_text(path)
-    place = Workplace(folder, path, text, load_builtin())
-    return replace(place, ruleset=parse_rules(text, source=place.name))
+    return Workplace(folder, path, None, load_builtin()).with_text(read_rule_text(path))
 
 
 def _top(here: Path) -> Path:

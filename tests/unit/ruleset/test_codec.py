@@ -300,6 +300,15 @@ class TestExtends:
         assert "builtin@3" in caught.value.hint
 
 
+def test_the_shipped_file_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    parse = ship(monkeypatch, tmp_path / "r", {"builtin.toml": (3, rule_toml("x"))})
+    text = HEAD + 'extends = "builtin@3"\n' + rule_toml("own")
+    first = parse(text)
+    (tmp_path / "r" / "builtin.toml").unlink()
+    assert parse(text) == first
+    assert codec.builtin_version() == 3
+
+
 def test_the_shipped_file_is_the_default() -> None:
     assert load_rules() == load_builtin()
     assert load_rules().name == "builtin"
