@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from agent.cli.screen import show_error, show_traceback, talk
 from agent.errors import LabelAgentError
 
-EXIT_CLEAN, EXIT_FINDINGS, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_CLEAN, EXIT_FAILED, EXIT_INTERRUPTED = 0, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -82,10 +82,3 @@ def result_width() -> int:
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
         return max(MIN_WIDTH, shutil.get_terminal_size(fallback).columns)
     return PIPE_WIDTH
-
-
-def colour_wanted() -> bool:
-    """Tell whether stdout is a terminal that wants colour."""
-    return (
-        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )

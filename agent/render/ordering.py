@@ -8,7 +8,6 @@ from typing import Literal
 from agent.compare.rows import CategoryRow, KernelRow
 
 Sort = Literal["time", "delta", "calls", "name"]
-SORTS: tuple[Sort, ...] = ("time", "delta", "calls", "name")
 
 
 def sorted_rows(rows: Iterable[CategoryRow], sort: Sort) -> list[CategoryRow]:

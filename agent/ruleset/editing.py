@@ -11,21 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.core.proposals import Evidence, Finding
-from agent.core.rules import Category, Rule, RuleId
+from agent.core.rules import Rule, RuleId
 from agent.errors import RuleFileError
-from agent.ruleset.codec import builtin_version, parsed_toml
+from agent.ruleset.codec import parsed_toml
 from agent.ruleset.failure import rule_file_error
 from agent.ruleset.positions import Place, Statement, statements
-from agent.ruleset.writing import category_text, evidence_values, file_text, rule_text, toml_string
+from agent.ruleset.writing import evidence_values, rule_text, toml_string
 
 Splice = tuple[int, int, str]
 _BOM = "\ufeff"
 _COMMENTS_ABOVE = re.compile(r"(?:^[ \t]*#[^\n]*\n)+\Z", re.MULTILINE)
-
-
-def new_rule_file() -> str:
-    """Give the text of a first rule file, which extends the shipped one."""
-    return file_text(version=1, extends=f"builtin@{builtin_version()}")
 
 
 def with_rule(text: str, rule: Rule, *, before: RuleId | None = None) -> str:
@@ -49,17 +44,6 @@ def with_rule(text: str, rule: Rule, *, before: RuleId | None = None) -> str:
         splice = (at, at, block + "\n")
     changed = _spliced(text, [splice, *_next_version(text)])
     _check_insertion(parsed, parsed_toml(changed), index, parsed_toml(block)["rule"][0])
-    return changed
-
-
-def with_category(text: str, category: Category) -> str:
-    """Declare a category, and raise `version` by one.
-
-    Raises:
-        RuleFileError: the text is not TOML, or cannot take the category.
-    """
-    changed = _spliced(text, [_appended(text, category_text(category)), *_next_version(text)])
-    parsed_toml(changed)
     return changed
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.core.kernels import KernelName, Trace
@@ -46,11 +45,6 @@ def moved_names(trace: Trace, before: RuleSet, after: RuleSet) -> tuple[Move, ..
             time_ns + stats.time_ns,
         )
     return tuple(sorted(sums.values(), key=_most_time_first))
-
-
-def moved_time_ns(moves: Iterable[Move]) -> int:
-    """Add up the time of moved names."""
-    return sum(move.time_ns for move in moves)
 
 
 def _most_time_first(move: Move) -> tuple[int, str, str, str]:

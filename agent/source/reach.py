@@ -65,7 +65,7 @@ class Reach:
     def __init__(self, snapshots: Sequence[Snapshot], seeds: Sequence[Seed]) -> None:
         self._snapshots = tuple(snapshots)
         self.links: dict[str, list[Link]] = {}
-        self._queue: deque[tuple[str, bool, int, str]] = deque()
+        self._queue: deque[tuple[str, bool, int]] = deque()
         self._seen: set[tuple[str, bool]] = set()
         for seed in seeds:
             self._add(seed.name, "", seed.repo, "", 0, native=seed.native)
@@ -105,7 +105,7 @@ class Reach:
     def _expand(self) -> bool:
         if not self._queue or len(self._seen) > MAX_NAMES:
             return False
-        name, native, depth, _ = self._queue.popleft()
+        name, native, depth = self._queue.popleft()
         if depth >= MAX_DEPTH:
             return True
         for snapshot in self._snapshots:
@@ -135,7 +135,7 @@ class Reach:
             known.append(link)
         if (bare, native) not in self._seen:
             self._seen.add((bare, native))
-            self._queue.append((bare, native, depth, repo))
+            self._queue.append((bare, native, depth))
 
 
 def native_callers(file: SourceFile, name: str) -> Iterator[str]:

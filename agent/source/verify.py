@@ -30,7 +30,6 @@ Status = Literal[
 NEEDS_A_PERSON: frozenset[Status] = frozenset(
     {"MOVED_GUARDS_CHANGED", "CHANGED", "RELOCATED", "AMBIGUOUS", "STALE", "UNPINNED"}
 )
-UPDATABLE: frozenset[Status] = frozenset({"SAME", "MOVED"})
 _MAX_WINDOW = 40
 _MAX_FILES = 60
 _MIN_WORD = 6

@@ -20,7 +20,7 @@ from agent.proposing.families import Family
 from agent.proposing.loop import PROMPTS, Asking, first_request, propose_families
 from agent.proposing.offline import propose_offline
 from agent.proposing.prompts import load_prompts
-from agent.proposing.providers.base import Provider, Request
+from agent.proposing.providers.base import Provider
 from agent.proposing.providers.choose import choose_provider
 from agent.proposing.recorder import Recorder, replies_in
 from agent.proposing.results import Asked, Step
@@ -113,7 +113,7 @@ def requests(job: AskJob, provider: Provider, options: AskOptions) -> Iterator[d
     """Give the body of the first request about each family, exactly as it would be sent."""
     asking = _asking(job, provider, options, None)
     for dossier in job.dossiers():
-        yield _body(provider, first_request(dossier, asking))
+        yield provider.request_body(first_request(dossier, asking))
 
 
 def run_origin(bench: Workbench, date: str) -> Origin:
@@ -140,12 +140,6 @@ def _asking(
         names_only=options.names_only,
         **({"watch": watcher.step} if watcher else {}),
     )
-
-
-def _body(provider: Provider, request: Request) -> dict[str, Any]:
-    body = getattr(provider, "request_body", None)
-    written: dict[str, Any] = body(request) if body else {"model": request.model}
-    return written
 
 
 def _ask_offline(job: AskJob, watcher: Watcher) -> Iterator[Asked]:

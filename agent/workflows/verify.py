@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +25,6 @@ class RuleStatus:
     def needs_person(self) -> bool:
         """Tell whether a person has to look at it."""
         return any(one.status in NEEDS_A_PERSON for one in self.evidence)
-
-    @property
-    def stale(self) -> bool:
-        """Tell whether some of its source is gone: the rule is off from this commit on."""
-        return any(one.status == "STALE" for one in self.evidence)
 
 
 @dataclass(frozen=True)
@@ -67,12 +61,6 @@ class VerifyReport:
     def needs_person(self) -> bool:
         """Tell whether any rule has to be looked at by a person: exit 1."""
         return any(rule.needs_person for rule in self.rules)
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Count the pieces of evidence by status, by name."""
-        found = Counter(one.status for rule in self.rules for one in rule.evidence)
-        return dict(sorted(found.items()))
 
 
 def verify_rules(

@@ -33,10 +33,6 @@ class BuildManifests:
         """Give the backends a native file is built for; empty when no manifest reaches it."""
         return frozenset(backend for backend in BACKENDS if path in self._reached[backend])
 
-    def listed(self, path: str) -> bool:
-        """Tell whether any manifest reaches a file."""
-        return bool(self.backends(path))
-
     @cached_property
     def _reached(self) -> dict[str, frozenset[str]]:
         return {backend: frozenset(self._reach(set(self._units[backend]))) for backend in BACKENDS}

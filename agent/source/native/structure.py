@@ -63,7 +63,6 @@ class Block:
     name: str
     start: int
     end: int
-    parent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,20 +183,17 @@ def _macros(code: bytes) -> Iterator[Macro]:
 def _without_directives(code: bytes) -> bytes:
     """Blank directives, and every `#else` branch's braces, so that braces balance."""
     out = bytearray(code)
-    skipping: list[tuple[int, bool]] = []
+    branches: list[int] = []
     for match in _DIRECTIVE.finditer(code):
         word = match.group(1)
         if word in (b"if", b"ifdef", b"ifndef"):
-            skipping.append((-1, False))
-        elif word in (b"else", b"elif") and skipping:
-            start, _ = skipping.pop()
+            branches.append(-1)
+        elif word in (b"else", b"elif", b"endif") and branches:
+            start = branches.pop()
             if start >= 0:
                 _balance(out, start, match.start())
-            skipping.append((match.end(), True))
-        elif word == b"endif" and skipping:
-            start, _ = skipping.pop()
-            if start >= 0:
-                _balance(out, start, match.start())
+            if word != b"endif":
+                branches.append(match.end())
         out[match.start() : match.end()] = _blank(match)
     return bytes(out)
 
@@ -215,21 +211,19 @@ def _balance(out: bytearray, start: int, end: int) -> None:
 
 def _blocks(code: bytes) -> Iterator[Block]:
     """Yield brace blocks; blocks left open end at the end of the file."""
-    stack: list[tuple[int, str, str, int]] = []
-    count, previous = 0, 0
+    stack: list[tuple[int, str, str]] = []
+    previous = 0
     for match in re.finditer(rb"[{};]", code):
         char, offset = match.group(), match.start()
         if char == b"{":
             kind, name = _block_head(code[max(previous, offset - _MAX_HEAD) : offset])
-            stack.append((offset, kind, name, count))
-            count += 1
+            stack.append((offset, kind, name))
         elif char == b"}" and stack:
-            start, kind, name, index = stack.pop()
-            yield Block(kind, name, start, offset, stack[-1][3] if stack else -1)
-            del index
+            start, kind, name = stack.pop()
+            yield Block(kind, name, start, offset)
         previous = offset + 1
-    for depth, (start, kind, name, _) in enumerate(stack):
-        yield Block(kind, name, start, len(code), stack[depth - 1][3] if depth else -1)
+    for start, kind, name in stack:
+        yield Block(kind, name, start, len(code))
 
 
 def _block_head(head: bytes) -> tuple[str, str]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from agent.core.source import KernelOrigin
-from agent.source.parse import captures, first_line, last_line, text_of
+from agent.source.parse import captures, first_line, last_line, parse, text_of
 from agent.source.python.naming import NameRule, rule_of_value
 from agent.source.python.tree import FunctionDef, function_at, functions, imports
 
@@ -31,8 +30,7 @@ _NOT_TRITON = frozenset(
 class PyKernel:
     """One kernel definition of a Python file.
 
-    `line` is what a reader is shown: the `def`, or where a computed name is built; `aliases` are
-    the Python names it can be launched by.
+    `line` is what a reader is shown: the `def`, or where a computed name is built.
     """
 
     function: FunctionDef
@@ -40,7 +38,6 @@ class PyKernel:
     rules: tuple[NameRule, ...]
     line: int
     last: int
-    aliases: frozenset[str] = field(default_factory=frozenset)
 
     def accepts(self, name: str) -> bool:
         """Tell whether a canonical kernel name is one this definition makes."""
@@ -67,8 +64,8 @@ def kernels_in(root: Node, wraps_jit: Wrappers | None = None) -> tuple[PyKernel,
         if origin == "flydsl":
             kernels.append(_flydsl(function, values))
         elif origin is not None:
-            kernels.append(_triton(function, origin, values, found))
-    kernels.extend(_renamed(root, found, values))
+            kernels.append(_triton(function, origin, values))
+    kernels.extend(_renamed(found, values))
     return tuple(kernels)
 
 
@@ -127,34 +124,25 @@ def _resolved(dotted: str, known: dict[str, tuple[str, str]]) -> str:
     return f"{module}.{original}{dot}{rest}" if original else f"{module}{dot}{rest}"
 
 
-def _triton(
-    function: FunctionDef, origin: KernelOrigin, values: _Values, found: tuple[FunctionDef, ...]
-) -> PyKernel:
+def _triton(function: FunctionDef, origin: KernelOrigin, values: _Values) -> PyKernel:
     rules: tuple[NameRule, ...] = (NameRule(function.name),)
     stated = next((_repr_argument(one) for one in function.decorators if "repr" in one), "")
     if stated:
-        rules = _repr_rules(stated, values, found, function)
+        rules = (_repr_rule(stated, values, function),)
         if origin == "triton":
             origin = "triton-repr"
-    return PyKernel(function, origin, rules, function.line, function.line, _aliases(function))
+    return PyKernel(function, origin, rules, function.line, function.line)
 
 
-def _repr_rules(
-    stated: str, values: _Values, found: tuple[FunctionDef, ...], function: FunctionDef
-) -> tuple[NameRule, ...]:
+def _repr_rule(stated: str, values: _Values, function: FunctionDef) -> NameRule:
+    """Read what `repr=` says; where that cannot be understood only the plain name fits."""
     known = values.rule(stated, function.start_byte)
     if known is not None:
-        return (known[0],)
-    for other in found:
-        if other.name == stated:
-            return (NameRule(function.name, opaque=True),)
-    inline = _inline_rule(stated)
-    return (inline,) if inline is not None else (NameRule(function.name, opaque=True),)
+        return known[0]
+    return _inline_rule(stated) or NameRule(function.name)
 
 
 def _inline_rule(stated: str) -> NameRule | None:
-    from agent.source.parse import parse
-
     tree = parse(stated.encode("utf-8", "replace"), "python")
     if tree is None:
         return None
@@ -190,10 +178,10 @@ def _flydsl(function: FunctionDef, values: _Values) -> PyKernel:
             rules = [inline] if inline is not None else rules
         else:
             rules = []
-    return PyKernel(function, "flydsl", tuple(rules), line, last, _aliases(function))
+    return PyKernel(function, "flydsl", tuple(rules), line, last)
 
 
-def _renamed(root: Node, found: tuple[FunctionDef, ...], values: _Values) -> Iterator[PyKernel]:
+def _renamed(found: tuple[FunctionDef, ...], values: _Values) -> Iterator[PyKernel]:
     """Yield kernels whose name is assigned: `kernel._func.__name__ = NAME`."""
     for target, assigned in values.by_name.items():
         if not target.endswith(".__name__"):
@@ -209,12 +197,4 @@ def _renamed(root: Node, found: tuple[FunctionDef, ...], values: _Values) -> Ite
             if rule is not None and (function or owner) and kernel != "_stub":
                 made = function or owner
                 assert made is not None  # noqa: S101 - one of the two is set
-                yield PyKernel(
-                    made, "flydsl", (rule,), first_line(where), last_line(where), _aliases(made)
-                )
-    del root
-
-
-@lru_cache(maxsize=4_096)
-def _aliases(function: FunctionDef) -> frozenset[str]:
-    return frozenset({function.name})
+                yield PyKernel(made, "flydsl", (rule,), first_line(where), last_line(where))

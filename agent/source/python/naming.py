@@ -30,7 +30,6 @@ class NameRule:
         chunks: literal chunks of an f-string, in order; empty for a plain name.
         tails: what may follow the chunks (added conditionally).
         numbered: FlyDSL appends `_<n>`.
-        opaque: the name is computed in a way that is not understood; only `base` itself fits.
     """
 
     base: str
@@ -39,7 +38,6 @@ class NameRule:
     chunks: tuple[str, ...] = ()
     tails: tuple[str, ...] = ()
     numbered: bool = False
-    opaque: bool = False
 
     def accepts(self, name: str) -> bool:
         """Tell whether the whole name fits."""
@@ -131,10 +129,7 @@ def _chunks(node: Node) -> list[str]:
             if child.type == "interpolation":
                 pieces.append("")
             elif child.type in ("string_content", "escape_sequence", "escape_interpolation"):
-                if child.named_child_count and child.type == "string_content":
-                    pieces[-1] += text_of(child)
-                else:
-                    pieces[-1] += text_of(child)
+                pieces[-1] += text_of(child)
     return pieces
 
 

@@ -76,7 +76,7 @@ class PyText:
             noise = self.noise_at(start)
             if noise is not None:
                 if self.text[noise[0] : noise[0] + 1] != b"#":
-                    yield self._in_string(match, noise)
+                    yield self._in_string(match)
                 continue
             yield self._in_code(start, end)
 
@@ -93,13 +93,12 @@ class PyText:
         alias = _ALIAS.search(bare)
         return Mention(how, start, self.around(start), alias.group(1).decode() if alias else "")
 
-    def _in_string(self, match: re.Match[bytes], noise: tuple[int, int]) -> Mention:
+    def _in_string(self, match: re.Match[bytes]) -> Mention:
         exact = self.text[match.start() - 1 : match.start()] in b"\"'" and (
             self.text[match.end() : match.end() + 1] in b"\"'"
         )
         templated = self.text[match.end() : match.end() + 2] in (b"::", b"<{", b"<%", b"<T")
         templated = templated or self.text[match.end() : match.end() + 1] == b"<"
-        del noise
         how = "string" if exact or templated else "prose"
         return Mention(how, match.start(), self.around(match.start()))
 

@@ -14,7 +14,8 @@ from agent.errors import JournalError, ReviewError, RuleFileError, UsageError
 from agent.review.journal import Journal
 from agent.review.records import kept_in
 from agent.review.session import Outcome, review
-from agent.ruleset.editing import new_rule_file
+from agent.ruleset.codec import builtin_version
+from agent.ruleset.writing import file_text
 from agent.workflows.workbench import Workbench, ready_repository
 from agent.workflows.workplace import Workplace, open_workplace
 from tests.unit.review.fakes import SOURCE, FakeConsole, pin, small_trace, verdict
@@ -179,7 +180,8 @@ def test_outside_a_repository_the_place_is_the_working_folder(
 
 
 def test_a_named_rule_file_is_the_one_that_changes(repo: Path) -> None:
-    (repo / "sub" / "own.toml").write_text(new_rule_file())
+    own = file_text(version=1, extends=f"builtin@{builtin_version()}")
+    (repo / "sub" / "own.toml").write_text(own)
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "own")
     place = open_workplace(Path("own.toml"))

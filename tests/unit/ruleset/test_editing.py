@@ -8,12 +8,10 @@ import tomllib
 import pytest
 
 from agent.core.proposals import Evidence, Origin, Pin
-from agent.core.rules import Acceptance, Category, CategoryId, RuleId
+from agent.core.rules import Acceptance, RuleId
 from agent.errors import RuleFileError
 from agent.ruleset.codec import parse_rules
 from agent.ruleset.editing import (
-    new_rule_file,
-    with_category,
     with_evidence,
     with_extends,
     with_rule,
@@ -215,12 +213,6 @@ class TestWithEvidence:
         assert caught.value.code == code
 
 
-def test_a_new_file_extends_the_shipped_one() -> None:
-    ruleset = parse_rules(new_rule_file())
-    assert ruleset.extends.startswith("builtin@")
-    assert ruleset.version == 1
-
-
 def test_extends_is_rewritten_in_place() -> None:
     text = "schema = 1\nversion = 2 # v\nextends = 'builtin@1' # pinned\n"
     assert (
@@ -229,9 +221,3 @@ def test_extends_is_rewritten_in_place() -> None:
     )
     with pytest.raises(RuleFileError, match="extends nothing"):
         with_extends(FILE, "builtin@2")
-
-
-def test_a_category_is_declared_at_the_end() -> None:
-    new = with_category(FILE, Category(CategoryId("Mine"), "It's mine", "Others"))
-    assert parse_rules(new).categories[-1] == Category(CategoryId("Mine"), "It's mine", "Others")
-    assert new.replace("version = 8", "version = 7").startswith(FILE)
