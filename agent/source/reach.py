@@ -16,7 +16,7 @@ from functools import lru_cache
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
 from agent.source.python.text import decorated_with, py_text
-from agent.source.snapshot import Snapshot, SourceFile
+from agent.source.snapshot import Snapshot, SourceFile, whole_word
 
 MAX_DEPTH = 12
 MAX_NAMES = 70
@@ -141,7 +141,7 @@ class Reach:
 def native_callers(file: SourceFile, name: str) -> Iterator[str]:
     """Yield the functions, macros and registered operators of a native file that use a name."""
     parsed = native_file(file.text)
-    for match in _word(name).finditer(parsed.code):
+    for match in whole_word(name).finditer(parsed.code):
         function, classes = parsed.enclosing(match.start())
         if function and function != name:
             yield function
@@ -154,7 +154,7 @@ def native_callers(file: SourceFile, name: str) -> Iterator[str]:
 def python_callers(file: SourceFile, name: str, *, native: bool) -> Iterator[str]:
     """Yield the functions, classes and aliases of a Python file that use a name."""
     parsed = py_text(file.text)
-    for mention in parsed.mentions(_word(name)):
+    for mention in parsed.mentions(whole_word(name)):
         match mention.how:
             case "definition" | "import" | "prose":
                 if mention.how == "definition" and native:
@@ -209,11 +209,6 @@ def _holding(snapshot: Snapshot, name: str, *, native: bool) -> tuple[SourceFile
         if is_python(file.path) != native
     )
     return found if len(found) <= MAX_FILES else ()
-
-
-@lru_cache(maxsize=4_096)
-def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
 
 
 @lru_cache(maxsize=1_024)

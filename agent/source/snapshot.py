@@ -169,15 +169,10 @@ class Snapshot:
         return f"{self.repo} at {self.info.commit[:12]}"
 
 
-def words(text: bytes, word: str) -> Iterator[int]:
-    """Yield the offsets where `word` stands as a whole identifier."""
-    for match in _word(word).finditer(text):
-        yield match.start()
-
-
 @lru_cache(maxsize=4_096)
-def _word(word: str) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![A-Za-z0-9_])" + re.escape(word.encode()) + rb"(?![A-Za-z0-9_])")
+def whole_word(name: str) -> re.Pattern[bytes]:
+    """Give a pattern that finds a name where it stands as a whole identifier; any text will do."""
+    return re.compile(rb"(?<!\w)" + re.escape(name.encode("utf-8", "replace")) + rb"(?!\w)")
 
 
 @lru_cache(maxsize=64)

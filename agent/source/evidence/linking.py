@@ -18,7 +18,7 @@ from agent.source.python.sites import Site, sites_named
 from agent.source.python.text import py_text
 from agent.source.python.tree import imports
 from agent.source.reach import Link, Reach, Seed
-from agent.source.snapshot import SourceFile, words
+from agent.source.snapshot import SourceFile, whole_word
 
 _MAX_REEXPORTS = 4
 
@@ -109,7 +109,7 @@ class Links:
         name = item.kernel.function.name
         same = file.path == item.file.path and file.repo == item.file.repo
         parsed = py_text(file.text)
-        mentions = [one for one in parsed.mentions(_word(name)) if one.how != "prose"]
+        mentions = [one for one in parsed.mentions(whole_word(name)) if one.how != "prose"]
         if (
             not same
             and not any(one.how == "import" for one in mentions)
@@ -286,10 +286,10 @@ def _mentions_launch(file: SourceFile, name: str) -> bool:
         parsed = native_file(file.text)
         heads = {head.offset for head in parsed.heads}
         return any(
-            offset not in heads and parsed.enclosing(offset)[0] not in ("", name)
-            for offset in words(parsed.code, name)
+            match.start() not in heads and parsed.enclosing(match.start())[0] not in ("", name)
+            for match in whole_word(name).finditer(parsed.code)
         )
-    return any(one.how == "string" for one in py_text(file.text).mentions(_word(name)))
+    return any(one.how == "string" for one in py_text(file.text).mentions(whole_word(name)))
 
 
 def _launch_follows(text: bytes, end: int) -> bool:
@@ -316,7 +316,3 @@ def _in_table(text: bytes, offset: int) -> bool:
 
 def _stem(path: str) -> bytes:
     return path.rpartition("/")[2].rpartition(".")[0].encode("utf-8", "surrogateescape")
-
-
-def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from agent.source.definitions import Definitions
 from agent.source.python.text import py_text
-from agent.source.snapshot import SourceFile
+from agent.source.snapshot import SourceFile, whole_word
 
 
 def is_used(bundles: Sequence[Definitions], file: SourceFile, qualname: str) -> bool:
@@ -28,10 +28,9 @@ def is_used(bundles: Sequence[Definitions], file: SourceFile, qualname: str) -> 
 
 
 def _mentioned(bundles: Sequence[Definitions], name: str, own: SourceFile) -> bool:
-    word = re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
     for bundle in bundles:
         for file in bundle.snapshot.holding(name.encode(), "python"):
-            for one in py_text(file.text).mentions(word):
+            for one in py_text(file.text).mentions(whole_word(name)):
                 inside = file.path == own.path and name in one.functions
                 if one.how not in ("definition", "prose") and not inside:
                     return True

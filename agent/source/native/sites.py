@@ -8,7 +8,7 @@ from itertools import islice
 
 from agent.core.proposals import Finding
 from agent.source.native.structure import NativeFile, call_around, is_launch, native_file
-from agent.source.snapshot import SourceFile
+from agent.source.snapshot import SourceFile, whole_word
 
 _MAX_WORDS = 2_000
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -47,11 +47,11 @@ def native_region(file: SourceFile, lines: tuple[int, int]) -> tuple[NativeSite,
 
 def launches_of(file: SourceFile, name: str) -> tuple[NativeSite, ...]:
     """Give the launches of a kernel in a file."""
-    if name.encode() not in file.text:
+    word = whole_word(name)
+    if word.search(file.text) is None:
         return ()
     parsed = native_file(file.text)
     found = []
-    word = re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
     for match in islice(word.finditer(parsed.code), _MAX_WORDS):
         site = _site(parsed, match.start(), match.end(), name, file.line_of(match.start()))
         if site is not None:

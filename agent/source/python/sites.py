@@ -29,7 +29,7 @@ from agent.source.python.tree import (
     qualname_of,
     statement_of,
 )
-from agent.source.snapshot import SourceFile
+from agent.source.snapshot import SourceFile, whole_word
 
 MAX_LINES = 40
 _MAX_SITES = 200
@@ -143,9 +143,8 @@ def sites_named(file: SourceFile, trees: TreeCache, name: str) -> Iterator[Site]
     tree = trees.tree(file, "python")
     if tree is None:
         return
-    word = re.compile(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])")
     seen: set[int] = set()
-    for match in islice(word.finditer(file.text), _MAX_CALLS):
+    for match in islice(whole_word(name).finditer(file.text), _MAX_CALLS):
         node = tree.root_node.descendant_for_byte_range(match.start(), match.end())
         chain = chain_to(tree.root_node, node) if node is not None else []
         call = next((one for one in reversed(chain) if one.type == "call"), None)

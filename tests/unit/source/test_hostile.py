@@ -61,6 +61,13 @@ def test_every_reader_comes_back(name: str) -> None:
     table_rows(text)
 
 
+@pytest.mark.parametrize("path", ["a.py", "a.cu"])
+def test_a_name_that_is_no_unicode_is_launched_nowhere(path: str) -> None:
+    file = SourceFile("repo", path, "sha", b"int f(int x) { return x ?x : 0; }\n# is it a ?x\n")
+    assert launches_of(file, "\ud800x") == ()
+    assert list(sites_named(file, TreeCache(), "\ud800x")) == []
+
+
 @pytest.mark.parametrize("path", [path for path in ENGINE if path.endswith((".py", ".cu"))])
 def test_every_damaged_copy_of_real_code_is_read(path: str) -> None:
     text = str(ENGINE[path]).encode()
