@@ -22,7 +22,7 @@ exception means that the command cannot give its answer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,10 @@ class LabelAgentError(Exception):
         self.message = message
         self.location = location
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep all parts when another process sends the error here."""
+        return type(self), (self.code, self.message), self.__dict__
 
     def __str__(self) -> str:
         """Give the one-line form, without the hint."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.compare.gates import GateResult, judge_gates, parse_gate
 from agent.compare.table import TraceDiff, compare_traces
+from agent.core.rules import LabelledTrace, RuleSet
 from agent.workflows.label import Progress, Reading, labelled
 from agent.workflows.rulefile import rules_in_force
 
@@ -30,23 +33,39 @@ def diff_runs(
 ) -> tuple[TraceDiff, tuple[GateResult, ...]]:
     """Read both runs, label them with the same rules, compare them and judge the gates.
 
-    Rules and gates are parsed first, so that a wrong one costs no wait.
+    Rules and gates are parsed before anything is waited for, so that a wrong one costs no time.
 
     Raises:
         TraceError, RuleFileError, UsageError: see `agent.errors`.
     """
-    ruleset = rules_in_force(options.rules)
-    gates = [parse_gate(expression, ruleset) for expression in options.fail_on]
-    named = ((base, *options.base_repeats), (new, *options.new_repeats))
-    sides = [
-        [labelled([path], ruleset, options.reading, progress) for path in runs] for runs in named
-    ]
+    runs = (base, *options.base_repeats, new, *options.new_repeats)
+    with _reading(runs, options.reading, progress) as label_all:
+        ruleset = rules_in_force(options.rules)
+        gates = [parse_gate(expression, ruleset) for expression in options.fail_on]
+        labelled_runs = list(label_all(ruleset))
+    n_base = 1 + len(options.base_repeats)
+    bases, news = labelled_runs[:n_base], labelled_runs[n_base:]
     diff = compare_traces(
-        sides[0][0],
-        sides[1][0],
+        bases[0],
+        news[0],
         rollup=options.rollup,
         allow_incomplete=options.allow_incomplete,
         by=options.by,
-        repeats=(sides[0][1:], sides[1][1:]),
+        repeats=(bases[1:], news[1:]),
     )
     return diff, judge_gates(gates, diff)
+
+
+@contextmanager
+def _reading(
+    runs: Sequence[str], reading: Reading, progress: Progress | None
+) -> Iterator[Callable[[RuleSet], Iterator[LabelledTrace]]]:
+    """Begin to read, and give what labels the runs as they come."""
+    if reading.dask:
+        yield lambda ruleset: (labelled([run], ruleset, reading, progress) for run in runs)
+        return
+    from agent.ruleset.match import label_trace
+    from agent.workflows.readers import Readers
+
+    with Readers(runs, salvage=reading.salvage, progress=progress) as readers:
+        yield lambda ruleset: (label_trace(trace, ruleset) for trace in readers.traces())

@@ -1,0 +1,197 @@
+"""Runs read side by side, one process each; the same traces as one after the other.
+
+A process sends back its `Trace` or its error, and how far it has read in between. Small runs are
+read here: a process costs more than it saves.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from types import TracebackType
+from typing import Final, Self
+
+from agent.core.kernels import Trace
+from agent.errors import TraceError
+from agent.traces.inflate import Progress, ReadProgress
+from agent.traces.reader import find_files, read_trace
+
+WORTHWHILE_BYTES: Final = 8_000_000
+"""Stored size of the second largest run from which on processes are started."""
+
+_REPORT_BYTES: Final = 1_000_000
+
+_Message = ReadProgress | Trace | Exception
+
+
+class Readers:
+    """Reads some runs at once; use as a context manager, which ends what is still running.
+
+    Processes start on entry, so that rules can be loaded while they read.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[str],
+        *,
+        salvage: bool = False,
+        progress: Progress | None = None,
+        worthwhile: int = WORTHWHILE_BYTES,
+    ) -> None:
+        """Name the runs, each a file, folder or glob."""
+        self._runs = list(runs)
+        self._salvage = salvage
+        self._progress = progress
+        self._worthwhile = worthwhile
+        self._waiting: deque[int] = deque()
+        self._reading: dict[Connection, tuple[int, BaseProcess]] = {}
+        self._outcomes: dict[int, Trace | Exception] = {}
+
+    def __enter__(self) -> Self:
+        """Start as many processes as there are processors, where that is worthwhile."""
+        n_processes = min(_processors(), len(self._runs))
+        if n_processes > 1 and sorted(map(_stored_size, self._runs))[-2] >= self._worthwhile:
+            self._waiting.extend(range(len(self._runs)))
+            for _ in range(n_processes):
+                self._start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the processes whose result nobody waits for any more."""
+        self._waiting.clear()
+        for connection, (_, process) in self._reading.items():
+            process.terminate()
+            process.join()
+            connection.close()
+        self._reading.clear()
+
+    def traces(self) -> Iterator[Trace]:
+        """Give the runs in their order.
+
+        Raises:
+            TraceError, UsageError: as `read_trace`, of the first run that has one.
+        """
+        for number, run in enumerate(self._runs):
+            while number not in self._outcomes and self._reading:
+                self._receive()
+            if number not in self._outcomes:
+                yield read_trace([run], salvage=self._salvage, progress=self._progress)
+                continue
+            outcome = self._outcomes.pop(number)
+            if isinstance(outcome, Exception):
+                raise outcome
+            yield outcome
+
+    def _start(self) -> None:
+        if not self._waiting:
+            return
+        number = self._waiting.popleft()
+        context = _context()
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(  # type: ignore[attr-defined] # of every context but the base
+            target=read_and_send,
+            args=(theirs, self._runs[number], self._salvage, self._progress is not None),
+            daemon=True,
+        )
+        process.start()
+        theirs.close()
+        self._reading[ours] = (number, process)
+
+    def _receive(self) -> None:
+        """Take one message of each process that has one."""
+        for connection in wait(list(self._reading)):
+            assert isinstance(connection, Connection)  # noqa: S101 - nothing else is waited for
+            number, process = self._reading[connection]
+            try:
+                message: _Message = connection.recv()
+            except EOFError:
+                process.join()
+                message = _ended(self._runs[number], process.exitcode)
+            if isinstance(message, ReadProgress):
+                if self._progress:
+                    self._progress(message)
+                continue
+            self._outcomes[number] = message
+            del self._reading[connection]
+            connection.close()
+            process.join()
+            self._start()
+
+
+def read_and_send(connection: Connection, run: str, salvage: bool, watched: bool) -> None:  # noqa: FBT001
+    """Read one run and send it back; this is the whole life of a process.
+
+    An interrupt is for the process that waits: it ends this one.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    outcome: Trace | Exception
+    with suppress(BrokenPipeError):  # nobody waits any more
+        try:
+            report = _Reports(connection, run).report if watched else None
+            outcome = read_trace([run], salvage=salvage, progress=report)
+        except BrokenPipeError:
+            raise
+        except Exception as err:  # noqa: BLE001 - raised again where the result is waited for
+            outcome = err
+        connection.send(outcome)
+
+
+class _Reports:
+    """Sends progress now and then, under a name that tells the runs apart."""
+
+    def __init__(self, connection: Connection, run: str) -> None:
+        self._connection = connection
+        self._run = run
+        self._sent: dict[str, int] = {}
+
+    def report(self, read: ReadProgress) -> None:
+        sent = self._sent.get(read.source, 0)
+        if read.done - sent < _REPORT_BYTES and read.done < read.total:
+            return
+        self._sent[read.source] = read.done
+        alone = os.path.basename(self._run) == read.source  # noqa: PTH119 - it may be a glob
+        source = self._run if alone else f"{self._run}: {read.source}"
+        self._connection.send(replace(read, source=source))
+
+
+def _ended(run: str, code: int | None) -> TraceError:
+    how = f"by signal {-code}" if code and code < 0 else f"with code {code}"
+    return TraceError(
+        "TR017",
+        f"the process that read it was ended {how}",
+        location=run,
+        hint="see whether the machine ran out of memory, and try again",
+    )
+
+
+def _stored_size(run: str) -> int:
+    """Give the size of a run's files; 0 where it cannot be told, so that reading says why."""
+    try:
+        return sum(file.path.stat().st_size for file in find_files([run]))
+    except (TraceError, OSError):
+        return 0
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _context() -> BaseContext:
+    """Choose how processes start: a fork is at once there, but safe on Linux alone."""
+    return multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
