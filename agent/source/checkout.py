@@ -52,6 +52,10 @@ class Checkout(Protocol):
         """Yield (sha, bytes) of the blobs that are present and not larger than `MAX_BLOB`."""
         ...
 
+    def close(self) -> None:
+        """End what reads it."""
+        ...
+
 
 class GitCheckout:
     """A repository, bare or not, shallow or partial, a worktree or a folder within one."""

@@ -5,7 +5,7 @@ Nothing is read before it is asked for, and nothing is parsed before a literal s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.core.proposals import Evidence, Finding, RunContext
@@ -149,9 +149,7 @@ class GitSourceIndex:
     def close(self) -> None:
         """End the reading processes."""
         for store in self._stores.values():
-            close: Callable[[], None] | None = getattr(store.checkout, "close", None)
-            if close is not None:
-                close()
+            store.checkout.close()
 
     def _chosen(self, repo: str) -> tuple[Definitions, ...]:
         return tuple(one for one in self._default() if repo in ("", one.snapshot.repo))

@@ -181,15 +181,8 @@ def _casts(
                 if checks.of_site(file, site):
                     continue
                 guard = _cast_guard(site)
-                evidence = _emission(file, site, (bundle,), guard)
-                lines = (first, last)
-                one = Evidence(
-                    "emission", evidence.repo, evidence.commit, evidence.path, lines,
-                    site.qualname, guard,
-                )  # fmt: skip
-                reason = (
-                    f"converts {'from' if direction == 'from' else 'to'} FP8 in {site.qualname}"
-                )
+                one = replace(_emission(file, site, (bundle,), guard), lines=(first, last))
+                reason = f"converts {direction} FP8 in {site.qualname}"
                 score = _cast_score(site, file, context)
                 around = enclosing_function(bundle.snapshot.info, file.path, site)
                 yield Candidate("aten-cast", "", (one,), score, reason, (around,))

@@ -42,6 +42,13 @@ class SourceFile:
         found = _line_bytes(self.text)[max(first, 1) - 1 : last]
         return tuple(line.rstrip(b"\r").decode("utf-8", "replace") for line in found)
 
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Give the bytes of lines `first`..`last`, ends included, as (start, end) offsets."""
+        lines = _line_bytes(self.text)
+        start = sum(map(len, lines[: first - 1])) + min(first - 1, len(lines))
+        size = sum(map(len, lines[first - 1 : last])) + max(last - first + 1, 0)
+        return min(start, len(self.text)), min(start + size, len(self.text))
+
     def line_of(self, offset: int) -> int:
         """Give the 1-based line of a byte offset."""
         return self.text.count(b"\n", 0, offset) + 1

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Protocol
 
-from agent.core.proposals import Finding, RunContext
-from agent.core.source import CallSite, KernelOrigin
+from agent.core.proposals import Finding
+from agent.core.source import CallSite
 from agent.source.definitions import Definitions
-from agent.source.evidence.contradictions import Contradictions
+from agent.source.evidence.case import Case
 from agent.source.evidence.items import Item
 from agent.source.paths import is_python
 from agent.source.python.casts import Cast, cast_destination, never_casts, read_cast
@@ -28,33 +27,7 @@ _SERVING = re.compile(r"attention|mem_cache|kv_cache|cache|/mla|/mha", re.IGNORE
 _MAX_LOOKALIKES = 60
 
 
-class CastCase(Protocol):
-    """What these checks need of an examination."""
-
-    family: tuple[str, ...]
-    origin: KernelOrigin
-    bundles: tuple[Definitions, ...]
-    contradictions: Contradictions
-    findings: list[Finding]
-    needs: set[str]
-    lookalikes: tuple[CallSite, ...]
-
-    @property
-    def category(self) -> str:
-        """Give the proposed category."""
-        ...
-
-    @property
-    def context(self) -> RunContext:
-        """Give what is known of the run."""
-        ...
-
-    def emitting(self) -> list[Item]:
-        """Give the items whose lines hold a call or launch."""
-        ...
-
-
-def cast_findings(case: CastCase) -> None:
+def cast_findings(case: Case) -> None:
     """Check a proposal about ATen kernels and add findings, needs and lookalikes to the case."""
     if case.origin != "aten-cast":
         if case.category != "Elementwise":
@@ -103,7 +76,7 @@ def cast_files(bundle: Definitions) -> Iterator[SourceFile]:
             yield file
 
 
-def _check_names(case: CastCase) -> None:
+def _check_names(case: Case) -> None:
     for name in case.family:
         writes = cast_destination(name)
         if writes is not None and writes != _WANTED[case.category]:
@@ -116,7 +89,7 @@ def _check_names(case: CastCase) -> None:
             return
 
 
-def _check_item(case: CastCase, item: Item) -> None:
+def _check_item(case: Case, item: Item) -> None:
     casts = casts_in(item)
     if not casts:
         item.refuse("E_NO_MATCHING_NODE", "nothing on these lines converts a type")
@@ -138,7 +111,7 @@ def _check_item(case: CastCase, item: Item) -> None:
             item.refuse("E_DIRECTION", f"this converts {stands}; {case.category} is the other way")
 
 
-def _lookalikes(case: CastCase) -> Iterator[CallSite]:
+def _lookalikes(case: Case) -> Iterator[CallSite]:
     """List every other conversion of that direction on the KV path, the cited ones left out."""
     if any(item.findings for item in case.emitting()) or case.findings:
         return

@@ -10,7 +10,7 @@ import re2
 from agent.core.names import canonical_name
 from agent.core.proposals import Finding
 from agent.core.source import Definition
-from agent.source.definitions import Definitions
+from agent.source.definitions import Definitions, spaces_agree
 from agent.source.evidence.case import Case
 from agent.source.evidence.contradictions import run_backend
 from agent.source.evidence.items import Item
@@ -102,9 +102,7 @@ def _accepts(item: Item, name: str) -> bool:
         )
     if item.head is not None:
         ref = kernel_ref(name)
-        spaces = tuple(space for space in item.head.spaces if space)
-        named = tuple(space for space in ref.spaces if space)
-        return ref.base == item.head.name and (not ref.spaces or named == spaces)
+        return ref.base == item.head.name and spaces_agree(ref, item.head.spaces)
     return item.row is not None and kernel_ref(name).base == kernel_ref(item.row.symbol).base
 
 

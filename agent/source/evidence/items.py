@@ -163,7 +163,7 @@ def _no_definition(item: Item, names: Sequence[str]) -> None:
 def _noise_kind(file: SourceFile, lines: tuple[int, int], bases: Sequence[str]) -> str:
     """Tell whether the kernel's name, or all text, of some lines is string or comment."""
     parsed = native_file(file.text) if not is_python(file.path) else None
-    start, end = line_span(file.text, lines)
+    start, end = file.span(*lines)
     text = file.text[start:end]
     if parsed is None:
         noise = py_text(file.text).noise_at
@@ -310,7 +310,7 @@ def _read_instantiation(item: Item, names: Sequence[str]) -> None:
         return
     wanted = [kernel_ref(name).payload or kernel_ref(name).qualified for name in names]
     folds = {folded(name.rpartition("::")[2]) for name in wanted if name} - {""}
-    start, end = line_span(file.text, item.evidence.lines)
+    start, end = file.span(*item.evidence.lines)
     words = re.findall(rb"[A-Za-z_]\w*", native_file(file.text).code[start:end])
     if any(folded(word.decode()) in folds for word in words):
         item.instantiated = True
@@ -353,22 +353,6 @@ def _check_symbol(item: Item) -> None:
         known |= {item.kernel.function.name, item.kernel.function.qualname}
     if symbol not in known:
         item.refuse("E_SYMBOL", f"the lines define {definition.name!r}, not {symbol!r}")
-
-
-def line_span(text: bytes, lines: tuple[int, int]) -> tuple[int, int]:
-    """Give the byte offsets of the beginning of the first line and the end of the last."""
-    start = 0
-    for _ in range(lines[0] - 1):
-        start = text.find(b"\n", start) + 1
-        if not start:
-            return len(text), len(text)
-    end = start
-    for _ in range(lines[1] - lines[0] + 1):
-        found = text.find(b"\n", end)
-        if found < 0:
-            return start, len(text)
-        end = found + 1
-    return start, end
 
 
 _READERS = {

@@ -271,9 +271,7 @@ def instantiation_owners(item: Item) -> tuple[str, ...]:
     if item.file is None:
         return ()
     parsed = native_file(item.file.text)
-    offset = 0
-    for _ in range(item.evidence.lines[0] - 1):
-        offset = item.file.text.find(b"\n", offset) + 1
+    offset, _ = item.file.span(*item.evidence.lines)
     visible = item.file.text[offset:]
     function, classes = parsed.enclosing(offset + len(visible) - len(visible.lstrip()))
     return tuple(name for name in (function, *classes) if name)

@@ -30,7 +30,7 @@ class NativeSite:
 def native_region(file: SourceFile, lines: tuple[int, int]) -> tuple[NativeSite, ...] | Finding:
     """Give the launches on a range of lines, or say why there are none."""
     parsed = native_file(file.text)
-    start, end = _span(file.text, lines)
+    start, end = file.span(*lines)
     if not parsed.code[start:end].strip() and file.text[start:end].strip():
         kind = parsed.noise_at(
             start + len(file.text[start:end]) - len(file.text[start:end].lstrip())
@@ -89,16 +89,6 @@ def _call_node(parsed: NativeFile, start: int, name: str) -> str:
     body = parsed.code[called.start : called.end]
     launches = b"<<<" in body or _LAUNCHERS.search(body.decode("utf-8", "replace"))
     return "macro_launch" if launches else ""
-
-
-def _span(text: bytes, lines: tuple[int, int]) -> tuple[int, int]:
-    ends = [-1]
-    for match in re.finditer(rb"\n", text):
-        ends.append(match.start())
-        if len(ends) > lines[1]:
-            break
-    start = ends[lines[0] - 1] + 1 if lines[0] - 1 < len(ends) else len(text)
-    return start, ends[lines[1]] if lines[1] < len(ends) else len(text)
 
 
 def _finding(code: str, file: SourceFile, lines: tuple[int, int], message: str) -> Finding:
