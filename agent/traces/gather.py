@@ -27,6 +27,7 @@ from agent.core.proposals import Finding
 from agent.errors import TraceError
 from agent.traces import odd
 from agent.traces.collect import UNKNOWN, RankColumns
+from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import Links
 from agent.traces.measure import Timeline, measure
 from agent.traces.numbers import INT64_MAX
@@ -34,6 +35,7 @@ from agent.traces.ranks import parse_file_name, stem_of
 
 SALVAGE_HINT: Final = "--salvage reads the whole rows and stamps the result INCOMPLETE"
 _INT32_MAX: Final = (1 << 31) - 1
+_KIND: Final[Mapping[GpuWork, int]] = {"kernel": KERNEL, "memcpy": MEMCPY, "memset": MEMSET}
 
 What = tuple[object, GpuWork, bool]
 """A kernel's name or the id that stands for it, the kind of work, and: known to be replayed."""
@@ -94,6 +96,7 @@ class Events:
         in_range = -INT64_MAX <= correlation <= INT64_MAX
         columns.correlation.append(correlation if in_range else UNKNOWN)
         columns.name.append(number)
+        columns.work.append(_KIND[what[1]])
         columns.start_ns.append(start_ns)
         columns.duration_ns.append(min(end_ns - start_ns, INT64_MAX))
         device, stream, queue = place

@@ -84,10 +84,10 @@ def expect(events, *, label, streams="stream", launches=0, graph_launches=(), **
         "kernels": len(kernels),
         "kernel_ns": sum(event.end - event.start for event in kernels),
         "busy_ns": sum(
-            busy([event for event in events if event.device == device])
-            for device in {event.device for event in events}
+            busy([event for event in kernels if event.device == device])
+            for device in {event.device for event in kernels}
         ),
-        "span_ns": max(event.end for event in events) - min(event.start for event in events),
+        "span_ns": max(event.end for event in kernels) - min(event.start for event in kernels),
         "devices": sorted({event.device for event in events}),
         "streams": sorted({getattr(event, streams) for event in events}),
         "launches": launches,
