@@ -178,6 +178,12 @@ class FrameUse:
     depth: int
     launches: int
 
+    def is_in(self, path: str) -> bool:
+        """Tell whether its path ends as a checkout's path does, by two parts or all it has."""
+        seen, stands = self.path.replace("\\", "/").split("/"), path.split("/")
+        known = min(len(seen), len(stands), 2)
+        return seen[-known:] == stands[-known:]
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchContext:

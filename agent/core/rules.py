@@ -22,6 +22,9 @@ GRADES: tuple[Grade, ...] = ("validated", "vendor", "inferred")
 UNLABELLED = CategoryId("Unlabelled")
 """The category of a kernel no rule matches; no rule can name it."""
 
+CATCH_ALL = frozenset({CategoryId("Elementwise"), CategoryId("Misc")})
+"""Categories that hold kernels for want of a better one: a more telling rule may take from them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Category:

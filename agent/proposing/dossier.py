@@ -67,8 +67,7 @@ class Dossier:
         """Tell whether a piece of evidence lies in a function that launched the family."""
         function = entry.symbol.rpartition(".")[2]
         return bool(function) and any(
-            frame.function == function and same_file(frame.path, entry.path)
-            for frame in self.frames
+            frame.function == function and frame.is_in(entry.path) for frame in self.frames
         )
 
 
@@ -87,17 +86,6 @@ def dossier_of(family: Family, trace: Trace, shortlist: Shortlist, context: RunC
         candidates=_candidates(family, shortlist, context),
         context=context,
     )
-
-
-def same_file(seen: str, path: str) -> bool:
-    """Tell whether a frame's path ends as a checkout's path does, by two parts or all it has."""
-    left, right = seen.replace("\\", "/").split("/"), path.split("/")
-    shared = 0
-    for one, other in zip(reversed(left), reversed(right), strict=False):
-        if one != other:
-            break
-        shared += 1
-    return shared >= min(len(left), len(right), 2)
 
 
 def _names(family: Family) -> tuple[NameUse, ...]:

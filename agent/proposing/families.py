@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.core.kernels import Signature, SignatureStats
-from agent.core.rules import UNLABELLED, CategoryId, Label, LabelledTrace, RuleId
+from agent.core.rules import CATCH_ALL, UNLABELLED, CategoryId, Label, LabelledTrace, RuleId
 from agent.proposing.stems import copy_name, is_vendor, stem_of
 
-CATCH_ALL = frozenset({CategoryId("Elementwise"), CategoryId("Misc")})
-"""Categories that hold kernels for want of a better one; a vendor-grade label there is open."""
 MIN_SHARE = 0.001
 MAX_FAMILIES = 20
 _FP8 = "c10::Float8_"

@@ -14,15 +14,13 @@ import re2
 
 from agent.core.kernels import KernelName, Signature, Trace
 from agent.core.proposals import Finding, Proposal
-from agent.core.rules import UNLABELLED, CategoryId, Rule, RuleId, RuleSet
+from agent.core.rules import CATCH_ALL, UNLABELLED, CategoryId, Rule, RuleId, RuleSet
 from agent.core.text import shown
 from agent.ruleset.match import Matcher, Pattern
 from agent.ruleset.overlap import declares
 from agent.ruleset.syntax import Node, branches, read_pattern
 from agent.source.names import kernel_ref
 
-CATCH_ALL = frozenset({CategoryId("Elementwise"), CategoryId("Misc")})
-"""Categories that hold kernels for want of a better one: a declared override may take from them."""
 _SHOWN = 3
 
 

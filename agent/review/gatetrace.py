@@ -222,22 +222,11 @@ def _launches_in(
             for frame in frames
             for one in found.functions
             if frame.function == one.qualname.rpartition(".")[2]
-            and _same_path(frame.path, one.path)
+            and frame.is_in(one.path)
             and (frame.first_line in one.first_lines or not fits.get((one.repo, one.commit), False))
         ),
         default=0,
     )
-
-
-def _same_path(frame: str, path: str) -> bool:
-    """Tell whether a frame's path ends as a checkout's path does, from its package on."""
-    seen, stands = frame.split("/"), path.split("/")
-    shared = 0
-    for left, right in zip(reversed(seen), reversed(stands), strict=False):
-        if left != right:
-            break
-        shared += 1
-    return shared >= min(len(stands), len(seen), 2) and shared > 0
 
 
 def _in_baseline(proposal: Proposal, baseline: Trace) -> bool:

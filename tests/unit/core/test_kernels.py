@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from agent.core.kernels import FrameUse
+
+
+@pytest.mark.parametrize(
+    ("seen", "path", "same"),
+    [
+        (
+            "/opt/venv/lib/python3.11/site-packages/srt/layers/mla.py",
+            "python/srt/layers/mla.py",
+            True,
+        ),
+        (r"C:\serving\srt\mla.py", "python/srt/mla.py", True),
+        ("/opt/other/mla.py", "python/srt/mla.py", False),
+        ("/opt/srt/mla.py", "python/srt/mha.py", False),
+        ("mla.py", "python/srt/mla.py", True),
+        ("/opt/srt/mla.py", "mla.py", True),
+    ],
+    ids=[
+        "an installed package",
+        "backslashes",
+        "another folder",
+        "another file",
+        "a bare name seen",
+        "a bare path",
+    ],
+)
+def test_a_frame_is_in_the_file_whose_path_ends_alike(seen: str, path: str, same: bool) -> None:
+    assert FrameUse(seen, 1, "forward", 0, 1).is_in(path) is same
