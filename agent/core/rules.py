@@ -50,7 +50,8 @@ class Rule:
     A rule matches a signature when `kernel` is found in the raw or the canonical name (RE2,
     case-sensitive), and, where given, `op` is found in the launching op and `input_dtypes` equal
     the op's first dtypes position by position ("" matches any). A rule with `op` or `input_dtypes`
-    never matches a signature whose op or dtypes are unknown.
+    never matches a signature whose op or dtypes are unknown; one with `dtypes_unknown` matches only
+    signatures whose dtypes are.
     """
 
     id: RuleId
@@ -59,6 +60,7 @@ class Rule:
     grade: Grade
     op: str = ""
     input_dtypes: tuple[str, ...] = ()
+    dtypes_unknown: bool = False
     overrides: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
@@ -69,6 +71,11 @@ class Rule:
     source: str = ""
     """`builtin@3` or the file's name, and `line` within it: where a reader finds the rule."""
     line: int = 0
+
+    @property
+    def by_name_alone(self) -> bool:
+        """Tell whether the name decides, whatever is known of the launch."""
+        return not (self.op or self.input_dtypes or self.dtypes_unknown)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ def rule_text(rule: Rule, category: Category, page: str) -> str:
         lines.append(f"  op              {shown(rule.op)}")
     if rule.input_dtypes:
         lines.append(f"  input dtypes    {shown(', '.join(rule.input_dtypes))}")
+    if rule.dtypes_unknown:
+        lines.append("  input dtypes    none known")
     if rule.overrides:
         lines.append(f"  overrides       {shown(', '.join(rule.overrides))}")
     if rule.source:
@@ -187,6 +189,7 @@ def _rule_json(rule: Rule) -> Json:
         "kernel": rule.kernel,
         "op": rule.op,
         "input_dtypes": list(rule.input_dtypes),
+        "dtypes_unknown": rule.dtypes_unknown,
         "overrides": list(rule.overrides),
         "grade": rule.grade,
         "examples": list(rule.examples),

@@ -34,6 +34,8 @@ def _pattern(rule: Rule) -> Iterator[str]:
         yield f"Op: {rule.op}"
     if rule.input_dtypes:
         yield f"Input dtypes: {', '.join(rule.input_dtypes)}"
+    if rule.dtypes_unknown:
+        yield "Input dtypes: none known"
     if rule.overrides:
         yield f"Overrides: {', '.join(rule.overrides)}"
 

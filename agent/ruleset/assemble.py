@@ -88,6 +88,7 @@ def _meaning(rule: Rule) -> list[object]:
     evidence = [_evidence_meaning(entry) for entry in rule.evidence]
     return [
         rule.id, rule.category, rule.kernel, rule.op, dtypes, overrides, rule.grade, evidence,
+        *(["dtypes_unknown"] if rule.dtypes_unknown else []),
     ]  # fmt: skip
 
 
@@ -150,6 +151,7 @@ def _rules(draft: Draft, source: str) -> list[tuple[Place, Rule]]:
             message = f'rule id "{rule.id}" is used twice, first in line {first}'
             draft.report("RS005", message, (*place, "id"))
         elif _patterns_work(draft, rule, place):
+            _check_dtypes(draft, rule, place)
             rules.append((place, rule))
     return rules
 
@@ -196,6 +198,12 @@ def _patterns_work(draft: Draft, rule: Rule, place: Place) -> bool:
             message = f'rule "{rule.id}" matches its counterexample "{shown(name, limit=200)}"'
             draft.report("RS009", message, (*place, "counterexamples", index))
     return True
+
+
+def _check_dtypes(draft: Draft, rule: Rule, place: Place) -> None:
+    if rule.dtypes_unknown and rule.input_dtypes:
+        message = "input_dtypes and dtypes_unknown exclude each other: the rule would match nothing"
+        draft.report("RS003", message, (*place, "dtypes_unknown"))
 
 
 def _check_rest(draft: Draft, value: object, place: Place) -> None:

@@ -121,6 +121,7 @@ class RuleForm(_Form):
     kernel: Annotated[str, Field(max_length=10_000)]
     op: Text = ""
     input_dtypes: Annotated[list[Text], Field(max_length=8)] = []
+    dtypes_unknown: bool = False
     overrides: list[Text] = []
     grade: Grade
     note: Text = ""
@@ -140,6 +141,7 @@ class RuleForm(_Form):
             grade=self.grade,
             op=self.op,
             input_dtypes=tuple(self.input_dtypes),
+            dtypes_unknown=self.dtypes_unknown,
             overrides=tuple(self.overrides),
             examples=tuple(self.examples),
             counterexamples=tuple(self.counterexamples),

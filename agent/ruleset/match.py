@@ -90,14 +90,15 @@ class Matcher:
     def _up_to_first(self, name: str) -> Iterator[int]:
         for index in self._kernels.found_in(name):
             yield index
-            rule = self.ruleset.rules[index]
-            if not rule.op and not rule.input_dtypes:
+            if self.ruleset.rules[index].by_name_alone:
                 return
 
     def _applies(self, index: int, signature: Signature) -> bool:
         rule, op = self.ruleset.rules[index], self._ops[index]
         if op is not None and not (signature.op and op.search(signature.op)):
             return False
+        if rule.dtypes_unknown:
+            return not any(signature.input_dtypes)
         return _dtypes_agree(rule.input_dtypes, signature.input_dtypes)
 
 

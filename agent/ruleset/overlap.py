@@ -1,7 +1,7 @@
 """Rules against each other's names: who shadows whom, what overlaps, who wins nothing on a trace.
 
 A name is matched here whatever its op and dtypes, for an example has none: a rule with conditions
-may win it, one without always does.
+may win it, one without always does. Only rules whose dtypes exclude each other never meet.
 """
 
 from __future__ import annotations
@@ -27,6 +27,14 @@ def declares(rule: Rule, other: Rule) -> bool:
         or (target.endswith(".*") and other.id.startswith(target[:-1]))
         for target in rule.overrides
     )
+
+
+def never_meet(one: Rule, other: Rule) -> bool:
+    """Tell whether the dtypes that two rules ask for rule out a launch that both match."""
+    if one.dtypes_unknown or other.dtypes_unknown:
+        return any(one.input_dtypes) or any(other.input_dtypes)
+    pairs = zip(one.input_dtypes, other.input_dtypes, strict=False)
+    return any(left and right and left != right for left, right in pairs)
 
 
 @dataclass
@@ -116,7 +124,7 @@ def _taker(names: RuleNames, rule: Rule, name: str) -> Rule | None:
     for other in names.matching(name):
         if other.id == rule.id:
             return None
-        if not other.op and not other.input_dtypes:
+        if other.by_name_alone:
             return other
     return None
 
@@ -132,6 +140,6 @@ def _overlaps(
             for loser in matching[index + 1 :]:
                 if loser.category == winner.category or not {winner.id, loser.id} & mine:
                     continue
-                if not declares(winner, loser):
+                if not declares(winner, loser) and not never_meet(winner, loser):
                     found.setdefault((winner.id, loser.id), name)
     return found

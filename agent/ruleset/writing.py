@@ -110,9 +110,12 @@ def _rule_lines(rule: Rule) -> Iterator[str]:
     for key in ("id", "category", "kernel", "op"):
         if key == "kernel" or getattr(rule, key):
             yield f"{key} = {toml_string(getattr(rule, key))}"
-    for key in ("input_dtypes", "overrides"):
-        if values := getattr(rule, key):
-            yield f"{key} = {toml_strings(values)}"
+    if rule.input_dtypes:
+        yield f"input_dtypes = {toml_strings(rule.input_dtypes)}"
+    if rule.dtypes_unknown:
+        yield "dtypes_unknown = true"
+    if rule.overrides:
+        yield f"overrides = {toml_strings(rule.overrides)}"
     yield f"grade = {toml_string(rule.grade)}"
     if rule.note:
         yield f"note = {toml_string(rule.note)}"

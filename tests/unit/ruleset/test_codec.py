@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agent.errors import RuleFileError
 from agent.ruleset import codec
 from agent.ruleset.codec import find_rule_file, load_builtin, load_rules, parse_rules
 from agent.ruleset.lint import lint_rules
+from agent.ruleset.writing import file_text
 
 HEAD = "schema = 1\nversion = 7\n"
 
@@ -70,6 +72,24 @@ date = "2026-01-02"
     assert rule.proposed_by.date == "2026-01-01"
     assert rule.accepted_by is not None
     assert rule.accepted_by.author == "A <a@b>"
+
+
+def test_dtypes_unknown_is_read_and_written_back() -> None:
+    [rule] = parse_rules(HEAD + rule_toml(rest="dtypes_unknown = true\n")).rules
+    assert rule.dtypes_unknown
+    assert parse_rules(file_text(version=1, rules=[rule])).rules == (replace(rule, line=4),)
+
+
+def test_dtypes_cannot_be_asked_for_and_unknown() -> None:
+    text = HEAD + rule_toml(rest='input_dtypes = ["float"]\ndtypes_unknown = true\n')
+    assert findings_of(text) == [("RS003", "rules.toml:10")]
+
+
+def test_the_digest_tells_a_rule_for_unknown_dtypes_from_one_for_all() -> None:
+    narrow = parse_rules(HEAD + rule_toml(rest="dtypes_unknown = true\n"))
+    assert narrow.digest != parse_rules(HEAD + rule_toml()).digest
+    plain = parse_rules(HEAD + rule_toml(rest="dtypes_unknown = false\n"))
+    assert plain.digest == parse_rules(HEAD + rule_toml()).digest
 
 
 def test_a_file_begins_with_the_vocabulary_and_may_declare_more() -> None:

@@ -125,6 +125,21 @@ class TestNothingIsWrongWith:
         )
         assert found(cast, good("e", "Elementwise", "dcopy_kernel", "dcopy_kernel<2>")) == []
 
+    @pytest.mark.parametrize(
+        ("mine", "theirs"),
+        [
+            ({"dtypes_unknown": True}, {"input_dtypes": ("c10::BFloat16", "")}),
+            ({"input_dtypes": ("float",)}, {"dtypes_unknown": True}),
+            ({"input_dtypes": ("", "float")}, {"input_dtypes": ("c10::Half", "c10::Half")}),
+        ],
+    )
+    def test_rules_whose_dtypes_exclude_each_other(
+        self, mine: dict[str, object], theirs: dict[str, object]
+    ) -> None:
+        cast = good("cast", "CastFromFP8", "dcopy_kernel", "dcopy_kernel<1>", **mine)
+        other = good("other", "CastToFP8", "dcopy_kernel", "dcopy_kernel<2>", **theirs)
+        assert found(cast, other) == []
+
     def test_pinned_evidence(self) -> None:
         pinned = evidence(pin=PIN)
         assert found(replace(MOE, grade="validated", evidence=(pinned,))) == []
@@ -227,6 +242,24 @@ def test_lint_reads_lines_from_a_parsed_file() -> None:
     parsed: RuleSet = parse_rules(text, source="dir/mine.toml")
     assert {f.location for f in lint_rules(parsed)} == {"mine.toml:4"}
     assert {f.location for f in lint_rules(parsed, source="dir/mine.toml")} == {"dir/mine.toml:4"}
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ({"dtypes_unknown": True}, {}),
+        ({"dtypes_unknown": True}, {"dtypes_unknown": True}),
+        ({"dtypes_unknown": True}, {"op": "^aten::copy_$"}),
+        ({"input_dtypes": ("float",)}, {"input_dtypes": ("", "float")}),
+        ({"input_dtypes": ("float",)}, {}),
+    ],
+)
+def test_rules_whose_dtypes_may_be_the_same_overlap(
+    mine: dict[str, object], theirs: dict[str, object]
+) -> None:
+    cast = good("cast", "CastFromFP8", "dcopy_kernel", "dcopy_kernel<1>", **mine)
+    other = good("other", "CastToFP8", "dcopy_kernel", "dcopy_kernel<2>", **theirs)
+    assert ("RS026", "error", 1) in found(cast, other)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,24 @@ def test_an_empty_dtype_stands_for_any() -> None:
     assert not matcher.label(signature("copy_kernel", input_dtypes=("c10::Half",))).rule_id
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, "CastFromFP8"),
+        ({"replayed": True}, "CastFromFP8"),
+        ({"op": "aten::copy_"}, "CastFromFP8"),
+        ({"op": "aten::copy_", "input_dtypes": ("c10::BFloat16", "float")}, "Elementwise"),
+        ({"op": "aten::copy_", "input_dtypes": ("c10::BFloat16", "")}, "Elementwise"),
+    ],
+)
+def test_a_rule_for_unknown_dtypes_takes_no_launch_with_known_ones(
+    fields: dict[str, object], expected: str
+) -> None:
+    cast = rule("cast", "CastFromFP8", "direct_copy_kernel_cuda", dtypes_unknown=True)
+    matcher = Matcher(ruleset(cast, rule("e", "Elementwise", "elementwise_kernel")))
+    assert matcher.label(signature(COPY, **fields)).category == expected
+
+
 def test_all_matching_rules_can_be_asked_for() -> None:
     cast = rule("cast", "CastFromFP8", "copy_kernel", **FP8_READ)
     matcher = Matcher(ruleset(rule("a", kernel="copy"), cast, rule("b", kernel="kernel")))
