@@ -57,6 +57,9 @@ def _run(arguments: list[str]) -> int:
         message = getattr(err, "format_message", None)
         if message is None:
             raise
+        if type(err).__name__ == "NoArgsIsHelpError":
+            sys.stdout.write(f"{message()}\n")
+            return EXIT_CLEAN
         raise _wrong_usage(message(), err) from None
     sys.stdout.flush()
     return code if isinstance(code, int) else EXIT_CLEAN

@@ -29,6 +29,7 @@ from agent.cli.options import (
     SalvageOption,
     SchedulerOption,
     TopOption,
+    chosen_format,
 )
 from agent.cli.screen import result_width, talk, write_file, write_result
 
@@ -42,7 +43,7 @@ def diff(
     new: New,
     rules: RulesOption = None,
     json: JsonOption = False,
-    format: FormatOption = DiffFormat.text,  # noqa: A002 - the option's name
+    format: FormatOption = None,  # noqa: A002 - the option's name
     output: OutputOption = None,
     svg: SvgOption = None,
     rollup: RollupOption = False,
@@ -81,7 +82,7 @@ def diff(
         from agent.render.svg import waterfall_svg
 
         write_file(svg, waterfall_svg(result).encode("utf-8"))
-    form = DiffFormat.json if json else format
+    form = DiffFormat(chosen_format(format, output, json=json))
     write_result(_written(result, form, gates, top, sort), output)
     return _failed(gates)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from agent.cli.options import DiffFormat
+from agent.cli.options import FORMAT_HELP, DiffFormat
 
 
 class SortBy(StrEnum):
@@ -30,7 +30,9 @@ class By(StrEnum):
 
 Base = Annotated[str, typer.Argument(metavar="BASE", help="The run before: file, folder or glob.")]
 New = Annotated[str, typer.Argument(metavar="NEW", help="The run after the change.")]
-FormatOption = Annotated[DiffFormat, typer.Option("--format", help="How to write the result.")]
+FormatOption = Annotated[
+    DiffFormat | None, typer.Option("--format", help=FORMAT_HELP, show_default=False)
+]
 SvgOption = Annotated[
     Path | None,
     typer.Option("--svg", metavar="FILE", help="Write the waterfall, too.", show_default=False),
@@ -45,7 +47,7 @@ FailOnOption = Annotated[
     typer.Option(
         "--fail-on",
         metavar="EXPR",
-        help="Exit 1 when it holds: 'total>1%', 'GEMM>2ms', 'new-category', 'unlabelled>5%'.",
+        help="Repeatable. Exit 1 when it holds: 'total>1%', 'GEMM>2ms', 'new-category', 'unlabelled>5%'.",
         show_default=False,
     ),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli.options import (
+    FORMAT_HELP,
     Engine,
     EngineOption,
     JsonOption,
@@ -18,6 +19,7 @@ from agent.cli.options import (
     SchedulerOption,
     TopOption,
     Traces,
+    chosen_format,
 )
 from agent.cli.screen import result_width, write_file, write_result
 
@@ -32,8 +34,8 @@ def label(
     rules: RulesOption = None,
     json: JsonOption = False,
     format: Annotated[  # noqa: A002 - the option's name
-        LabelFormat, typer.Option("--format", help="How to write the result.")
-    ] = LabelFormat.text,
+        LabelFormat | None, typer.Option("--format", help=FORMAT_HELP, show_default=False)
+    ] = None,
     output: OutputOption = None,
     top: TopOption = 10,
     rollup: RollupOption = False,
@@ -58,7 +60,8 @@ def label(
 
         write_file(output, write_profile(labelled.trace))
         output = None
-    write_result(_written(labelled, LabelFormat.json if json else format, top, rollup), output)
+    form = LabelFormat(chosen_format(format, output, json=json))
+    write_result(_written(labelled, form, top, rollup), output)
     return 0
 
 

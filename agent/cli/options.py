@@ -77,6 +77,9 @@ SchedulerOption = Annotated[
 ]
 
 
+FORMAT_HELP = "How to write the result; else by the suffix of -o, else text."
+
+
 class LabelFormat(StrEnum):
     """How `label` can be written."""
 
@@ -96,3 +99,13 @@ class DiffFormat(StrEnum):
     html = "html"
     json = "json"
     github = "github"
+
+
+def chosen_format(asked: StrEnum | None, output: Path | None, *, json: bool) -> str:
+    """Give the format to write: --json, --format, the suffix of the output file, or text."""
+    if json:
+        return "json"
+    if asked is not None:
+        return asked.value
+    suffix = output.suffix.lstrip(".").lower() if output is not None else ""
+    return suffix if suffix in {"md", "csv", "html", "json"} else "text"

@@ -161,7 +161,7 @@ def _wrong(expression: str, at: int, what: str) -> UsageError:
         "DF003",
         f'{what} at column {at + 1} of "{shown_expression}"',
         location="--fail-on",
-        hint=f"{shown_expression}\n      {caret}",
+        hint=f"{shown_expression or 'an expression such as total>1%'}\n      {caret}",
     )
 
 

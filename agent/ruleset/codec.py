@@ -100,8 +100,8 @@ def parsed_toml(text: str, *, source: str = RULE_FILE) -> dict[str, Any]:
 _TOML_HINT = "write a pattern in single quotes: 'a\\d+' needs no escapes"
 
 
-def read_rule_text(path: str | Path) -> str:
-    """Read the text of a rule file, line ends as they are.
+def read_rule_text(path: str | Path, *, what: str = "rule file") -> str:
+    """Read the text of a rule file, or of another file that goes with one, as it is.
 
     Raises:
         RuleFileError: missing, not a file, too large, or not UTF-8 (with the line).
@@ -109,8 +109,8 @@ def read_rule_text(path: str | Path) -> str:
     try:
         content = _read_bytes(Path(path))
     except (OSError, ValueError) as err:
-        what = getattr(err, "strerror", None) or str(err)
-        finding = Finding("RS001", f"cannot read the rule file: {what}", location=str(path))
+        why = getattr(err, "strerror", None) or str(err)
+        finding = Finding("RS001", f"cannot read the {what}: {why}", location=str(path))
         raise rule_file_error([finding]) from err
     try:
         return content.decode("utf-8")

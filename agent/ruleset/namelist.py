@@ -64,7 +64,7 @@ def read_names(text: str, *, source: str = "names.tsv") -> tuple[ExpectedName, .
     missing = [column for column in _COLUMNS if column not in header]
     if missing:
         message = f"the header has no column {' and no column '.join(missing)}"
-        hint = "the first line names the columns, separated by tabs: kernel_name\tcategory"
+        hint = "the first line names the columns, separated by a tab: kernel_name, category"
         raise rule_file_error([Finding("RS040", message, location=f"{source}:1", hint=shown(hint))])
     at = [header.index(column) for column in _COLUMNS]
     names: list[ExpectedName] = []

@@ -41,7 +41,7 @@ def read_kineto(
     _require_trace(document, source)
     if not salvage:
         _require_whole(document, stream)
-    _require_kernels(document, collector, source)
+    _require_kernels(document, collector, stream)
     broken = document.broken or document.lists > 1
     complete = document.ended and not broken and not stream.damage
     findings = _file_findings(document, stream, collector, complete=complete)
@@ -111,7 +111,8 @@ def _require_whole(document: Document, stream: ByteStream) -> None:
         raise CorruptTrace("TR015", message, location=stream.source, hint=SALVAGE_HINT)
 
 
-def _require_kernels(document: Document, collector: Collector, source: str) -> None:
+def _require_kernels(document: Document, collector: Collector, stream: ByteStream) -> None:
+    source = stream.source
     if any(len(rank.kernels.name) for rank in collector.ranks.values()):
         return
     if not document.events and document.skipped:
@@ -131,6 +132,11 @@ def _require_kernels(document: Document, collector: Collector, source: str) -> N
     launches = sum(
         flag & COUNTED for rank in collector.ranks.values() for flag in rank.launches.flags
     )
+    if not document.ended or stream.damage:
+        what = "the file ends before its GPU part"
+        hint = "salvage needs a file that reaches its kernels: copy or capture it again"
+        message = f"0 GPU kernels in {document.events} whole events: {what}"
+        raise TraceError("TR007", message, location=source, hint=hint)
     if launches:
         what = (
             f"but {launches} kernel launches: the profiler had no GPU activity (CUPTI / roctracer)"

@@ -142,7 +142,9 @@ def check_names_file(names: Path, path: Path | None = None) -> NamesReport:
     from agent.ruleset.namelist import check_names
 
     ruleset = _loaded(rule_path(path))
-    return check_names(ruleset, read_rule_text(names), source=_shown_path(names))
+    return check_names(
+        ruleset, read_rule_text(names, what="list of names"), source=_shown_path(names)
+    )
 
 
 def import_file(
@@ -162,7 +164,7 @@ def import_file(
     from agent.ruleset.importers import import_csv, import_gputrc2graph
     from agent.ruleset.lint import lint_rules
 
-    text, source = read_rule_text(path), _shown_path(path)
+    text, source = read_rule_text(path, what="file to import"), _shown_path(path)
     if path.suffix.lower() == ".json" or text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         imported = import_gputrc2graph(
             text, engine=engine, model=model, categories=categories, source=source
@@ -325,8 +327,10 @@ def _moved(move: Move) -> Finding:
 
 
 def _unknown(code: str, what: str, wanted: str, known: list[str]) -> UsageError:
-    near = difflib.get_close_matches(wanted, sorted(known), n=1)
-    hint = f"did you mean {near[0]}?" if near else "label-agent rules list shows all"
+    folded = {name.casefold(): name for name in sorted(known)}
+    near = difflib.get_close_matches(wanted.casefold(), folded, n=1)
+    near += [name for name in folded if name.startswith(f"{wanted.casefold()}.")][:1]
+    hint = f"did you mean {folded[near[0]]}?" if near else "label-agent rules list shows all"
     return UsageError(code, f'no {what} "{shown(wanted, limit=60)}"', hint=hint)
 
 

@@ -109,6 +109,33 @@ def test_escape_sequences_never_reach_the_terminal(run: Run, tmp_path: Path) -> 
         assert "\u202e" not in done.out + done.err
 
 
+@pytest.mark.parametrize("arguments", [[], ["rules"]])
+def test_no_command_shows_the_help_as_it_is(run: Run, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.code == 0
+    assert "Commands:" in done.out
+    assert "\\x0a" not in done.out + done.err
+
+
+def test_a_cut_file_without_kernels_is_not_blamed_on_the_profiler(run: Run, tmp_path: Path) -> None:
+    event = (
+        '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+    )
+    path = tmp_path / "trace.json"
+    path.write_text(f'{{"traceEvents": [{event}, {event}, {{"ph": "X", "ca')
+    done = run("label", path, "--salvage")
+    assert done.code == 2
+    assert "the file ends before its GPU part" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["rules", "list", "--category", "mla"], "MLA"), (["rules", "show", "mla"], "mla.")],
+)
+def test_a_near_miss_names_what_was_meant(run: Run, arguments: list[str], meant: str) -> None:
+    assert f"did you mean {meant}" in run(*arguments).err
+
+
 def test_help_and_version_are_exit_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert main(["--version"]) == 0

@@ -122,6 +122,20 @@ def test_diff_imports_no_sdk_git_or_parser(trace_file: Path) -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    ("suffix", "begins"), [("html", "<!doctype html>"), ("json", "{"), ("md", "")]
+)
+def test_the_suffix_of_the_output_decides_the_format(
+    run: Run, trace_file: Path, tmp_path: Path, suffix: str, begins: str
+) -> None:
+    for command in (("label", trace_file), ("diff", trace_file, trace_file)):
+        output = tmp_path / f"report.{suffix}"
+        assert run(*command, "-o", output).code == 0
+        text = output.read_text()
+        assert text.lower().startswith(begins)
+        assert text == run(*command, "--format", suffix).out
+
+
 def test_the_waterfall_can_be_written_alone(run: Run, trace_file: Path, tmp_path: Path) -> None:
     assert run("diff", trace_file, trace_file, "--svg", tmp_path / "w.svg").code == 0
     assert (tmp_path / "w.svg").read_text().startswith("<svg")
