@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agent.compare.consensus import Calls, agrees
-from agent.compare.impact import Impact, impact_of
+from agent.compare.impact import Against, Impact
 from agent.compare.rows import CategoryRow, KernelRow
 from agent.core.rules import UNLABELLED
 
@@ -26,15 +26,10 @@ class Replacement:
     old: KernelRow
     new: KernelRow
 
-    def impact(self, base_total_ns: int) -> Impact:
-        """Give what the succession, if it is one, means for the total per call."""
-        return impact_of(
-            self.old.category,
-            self.old.base,
-            self.new.new,
-            totals=(base_total_ns, 0),
-            name=self.old.name,
-            became=self.new.name,
+    def impact(self, against: Against) -> Impact:
+        """Give what the succession, if it is one, means for the total."""
+        return Impact(
+            self.old.category, self.old.name, self.new.name, self.old.base, self.new.new, against
         )
 
 

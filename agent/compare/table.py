@@ -16,7 +16,7 @@ from typing import Any
 from agent.compare.aliases import Alias, match_aliases
 from agent.compare.capture import capture_findings, examine_captures, read_findings
 from agent.compare.comparable import comparability_findings, unresolved_findings
-from agent.compare.impact import Impact, by_effect, category_impacts, kernel_impacts
+from agent.compare.impact import Against, Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
 from agent.compare.noise import Noise, measure_noise
 from agent.compare.notebook import notebook_html
@@ -74,6 +74,11 @@ class TraceDiff(Tabular):
         base, new = total_of(self.categories)
         off = abs(base.time_ns - self.base.kernel_ns) + abs(new.time_ns - self.new.kernel_ns)
         return off + abs(self.ledger.net_ns - self.delta_ns)
+
+    @property
+    def against(self) -> Against:
+        """What impacts are measured against."""
+        return Against(self.base.kernel_ns, self.new.kernel_ns, self.work.scale)
 
     @property
     def empty(self) -> bool:
@@ -156,6 +161,7 @@ def _compare(
     work = compare_work(base.trace, new.trace, rows, counted=claimed)
     replacements = suggest_replacements(rows, work.scale)
     totals = (base.trace.kernel_ns, new.trace.kernel_ns)
+    against = Against(*totals, work.scale)
     scaled = build_ledger(rows, ratio=work.scale, claimed=claimed)
     diff = TraceDiff(
         base=summarise(base, captures[0]),
@@ -165,9 +171,9 @@ def _compare(
         work=work,
         ledger=build_ledger(rows, claimed=claimed),
         ledger_per_pass=None if work.scale == 1 else scaled,
-        impacts=category_impacts(rows, totals),
+        impacts=category_impacts(rows, against),
         kernel_impacts=by_effect(
-            (*kernel_impacts(kernels, totals), *(pair.impact(totals[0]) for pair in replacements))
+            (*kernel_impacts(kernels, against), *(pair.impact(against) for pair in replacements))
         ),
         targets=find_targets(rows, new, rollup=rollup),
         replacements=replacements,

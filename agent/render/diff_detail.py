@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from agent.compare.figures import decimal, percent
+from agent.compare.figures import decimal
 from agent.compare.impact import Impact
 from agent.compare.noise import Spread
 from agent.compare.rows import KernelRow, Side
 from agent.compare.table import TraceDiff
 from agent.render.columns import Column, name_lines, table, wrapped
 from agent.render.ordering import sorted_kernels
-from agent.render.phrases import noise_phrase, place, rule_phrase, unpinned_phrase
+from agent.render.phrases import (
+    IMPACT_WORDS,
+    calls_phrase,
+    impact_figures,
+    impact_title,
+    moved,
+    noise_phrase,
+    place,
+    rule_phrase,
+    unpinned_phrase,
+)
 from agent.render.units import Millis, effect, share
 
 
@@ -36,18 +44,18 @@ def targets(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
 
 
 def impacts(diff: TraceDiff, width: int, top: int) -> list[str]:
-    """Give per-call change times share for the categories and the top kernels."""
-    categories = [impact for impact in diff.impacts if impact.effect]
+    """Give the effects of duration and of calls for the categories and the top kernels."""
+    categories = [impact for impact in diff.impacts if moved(impact)]
     if not categories:
         return []
     columns = [
-        Column("impact: per-call change x share", "left", flexible=True),
-        Column("share"),
-        Column("per call"),
-        Column("of total"),
+        Column(impact_title(diff), "left", flexible=True),
+        *map(Column, ("share", "per call", "x share", "calls", "of total")),
     ]
     lines = table(columns, list(map(_impact_cells, categories)), width)
-    for impact in [impact for impact in diff.kernel_impacts if impact.effect][:top]:
+    for phrase in (IMPACT_WORDS, calls_phrase(diff)):
+        lines += wrapped(phrase, width, first="  ", rest="    ") if phrase else []
+    for impact in [impact for impact in diff.kernel_impacts if moved(impact)][:top]:
         lines += wrapped(_impact_text(impact), width, first="  ", rest="    ")
         lines += name_lines(impact.name, width, limit=2)
         if impact.became:
@@ -68,7 +76,7 @@ def kernels(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     for pair in diff.replacements[:top]:
         text = f"suggestion: in {pair.old.category} one kernel may have taken the other's place"
         before, after = _per_call(pair.old.base), _per_call(pair.new.new)
-        change = pair.impact(diff.base.kernel_ns)
+        change = pair.impact(diff.against)
         figures = f"per call {before} -> {after}, {effect(change.effect)} of the total"
         lines += wrapped(f"{text}; {figures}", width, first="  ", rest="    ")
         lines += name_lines(pair.old.name, width, limit=2)
@@ -111,23 +119,21 @@ def aliases(diff: TraceDiff, width: int, top: int) -> list[str]:
 
 
 def _impact_cells(impact: Impact) -> list[str]:
-    per_call = "" if impact.per_call is None else percent(impact.per_call)
-    return [
-        f"  {impact.category}",
-        percent(impact.share, 2, signed=False)
-        if impact.share >= Fraction(1, 10_000)
-        else percent(impact.share, 4, signed=False),
-        per_call or ("new" if impact.effect > 0 else "gone"),
-        effect(impact.effect),
-    ]
+    return [f"  {impact.category}", *impact_figures(impact)]
 
 
 def _impact_text(impact: Impact) -> str:
-    _, of_time, per_call, of_total = _impact_cells(impact)
+    of_time, per_call, by_call, by_calls, of_total = impact_figures(impact)
+    product = f"{per_call} per call x {of_time} share"
+    if impact.calls_effect:
+        calls = f"{impact.base.count:,} -> {impact.new.count:,} calls"
+        product = f"{by_call} ({product}) {_added(by_calls)} ({calls})"
     what = "suggested successor, " if impact.became else ""
-    return (
-        f"{of_total} of the total = {per_call} per call x {of_time} share, {what}{impact.category}"
-    )
+    return f"{of_total} of the total = {product}, {what}{impact.category}"
+
+
+def _added(signed: str) -> str:
+    return f"{signed[0]} {signed[1:]}" if signed[0] in "+-" else f"+ {signed}"
 
 
 def _kernel_text(kernel: KernelRow, millis: Millis) -> str:

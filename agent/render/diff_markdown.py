@@ -17,9 +17,14 @@ from agent.compare.targets import Target
 from agent.render.markdown import cell, code, md_table
 from agent.render.ordering import Sort, sorted_kernels, sorted_rows
 from agent.render.phrases import (
+    IMPACT_WORDS,
+    calls_phrase,
     coverage_phrase,
     headline,
+    impact_figures,
+    impact_title,
     ledger_title,
+    moved,
     noise_phrase,
     per_pass_phrase,
     place,
@@ -30,7 +35,7 @@ from agent.render.phrases import (
     totals_phrase,
     unpinned_phrase,
 )
-from agent.render.units import Millis, effect, share
+from agent.render.units import Millis, share
 from agent.render.waterfall import diff_bars, raw_amounts
 
 
@@ -141,17 +146,19 @@ def _sources(target: Target) -> list[str]:
 
 def _impacts(diff: TraceDiff) -> list[str]:
     rows = [
-        [
-            cell(impact.category),
-            percent(impact.share, signed=False),
-            "" if impact.per_call is None else percent(impact.per_call),
-            effect(impact.effect),
-        ]
-        for impact in diff.impacts
-        if impact.effect
+        [cell(impact.category), *impact_figures(impact)] for impact in diff.impacts if moved(impact)
     ]
-    head = ["impact", "share", "per call", "of the total"]
-    return _folded("Impact: per-call change times share", md_table(head, rows)) if rows else []
+    if not rows:
+        return []
+    head = ["impact", "share", "per call", "x share", "calls", "of the total"]
+    words = [line for phrase in (IMPACT_WORDS, calls_phrase(diff)) for line in _said(phrase)]
+    return _folded(
+        f"{impact_title(diff).capitalize()}: effect on the total", [*md_table(head, rows), *words]
+    )
+
+
+def _said(phrase: str) -> list[str]:
+    return ["", f"{cell(phrase)}."] if phrase else []
 
 
 def _kernels(diff: TraceDiff, millis: Millis, top: int) -> list[str]:

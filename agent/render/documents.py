@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from agent.compare.aliases import Alias
 from agent.compare.gates import GateResult
-from agent.compare.impact import Impact
+from agent.compare.impact import Against, Impact
 from agent.compare.ledger import Ledger, LedgerEntry
 from agent.compare.noise import Noise, Range, Spread
 from agent.compare.replaced import Replacement
@@ -72,7 +72,7 @@ def diff_document(diff: TraceDiff, *, top: int = 0, gates: Sequence[GateResult] 
             "kernels": list(map(_impact, diff.kernel_impacts[: top or None])),
         },
         "targets": list(map(_target, diff.targets)),
-        "replacements": [_replacement(pair, diff.base.kernel_ns) for pair in diff.replacements],
+        "replacements": [_replacement(pair, diff.against) for pair in diff.replacements],
         "aliases": list(map(_alias, diff.aliases)),
         "noise": _noise(diff.noise),
         "warnings": list(map(_finding, diff.findings)),
@@ -214,9 +214,16 @@ def _impact(impact: Impact) -> Json:
         "kernel": impact.name,
         "suggested_successor": impact.became,
         "share_pct": _pct(impact.share),
+        "base_calls": impact.base.count,
+        "new_calls": impact.new.count,
+        "calls_changed": impact.calls_changed,
         "per_call_pct": _pct(impact.per_call),
+        "per_call_effect_pct": _pct(impact.per_call_effect),
+        "calls_effect_pct": _pct(impact.calls_effect),
         "effect_pct": _pct(impact.effect),
+        "per_call_ns": impact.per_call_ns,
         "calls_ns": impact.calls_ns,
+        "net_ns": impact.net_ns,
     }
 
 
@@ -254,8 +261,8 @@ def evidence_document(evidence: Evidence) -> Json:
     }
 
 
-def _replacement(pair: Replacement, total_ns: int) -> Json:
-    change = pair.impact(total_ns)
+def _replacement(pair: Replacement, against: Against) -> Json:
+    change = pair.impact(against)
     return {
         "per_call_pct": _pct(change.per_call),
         "effect_pct": _pct(change.effect),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from agent.compare.figures import Millis, decimal, percent
+from agent.compare.figures import Millis, decimal
 from agent.compare.impact import Impact
 from agent.compare.replaced import Replacement
 from agent.compare.rows import CategoryRow, KernelRow, Side
@@ -27,8 +27,19 @@ from agent.render.page import (
     text,
     word,
 )
-from agent.render.phrases import noise_phrase, place, ranks_phrase, replay_phrase, unpinned_phrase
-from agent.render.units import effect, share
+from agent.render.phrases import (
+    IMPACT_WORDS,
+    calls_phrase,
+    impact_figures,
+    impact_title,
+    moved,
+    noise_phrase,
+    place,
+    ranks_phrase,
+    replay_phrase,
+    unpinned_phrase,
+)
+from agent.render.units import share
 
 LEAST_EFFECT = Fraction(1, 1_000_000)
 
@@ -57,35 +68,38 @@ def target_section(diff: TraceDiff, millis: Millis) -> str:
 
 
 def impact_section(diff: TraceDiff, top: int) -> str:
-    """Give per-call change times share, for categories and for kernels."""
-    categories = [impact for impact in diff.impacts if impact.effect]
+    """Give the effects of duration and of calls, for categories and for kernels."""
+    categories = [impact for impact in diff.impacts if moved(impact)]
     kernels = [one for one in diff.kernel_impacts if abs(one.effect) >= LEAST_EFFECT][:top]
     if not categories:
         return ""
-    heads = ["category", "effect on total", "per call", "share of time"]
     rows = [
         [Cell(text(impact.category), str(impact.category)), *_impact(impact)]
         for impact in categories
     ]
-    parts = [
-        paragraph("Effect on the total = change per call times share of the base's time."),
-        sortable("Impact of categories", heads, rows),
-    ]
+    words = [paragraph(f"{phrase}.") for phrase in (IMPACT_WORDS, calls_phrase(diff)) if phrase]
+    parts = [*words, sortable("Impact of categories", ["category", *_EFFECTS], rows)]
     if kernels:
-        heads = ["kernel", "effect on total", "per call", "share of time", "category"]
+        heads = ["kernel", *_EFFECTS, "category"]
         rows = [
             [_name(impact.name, impact.became), *_impact(impact), word(impact.category)]
             for impact in kernels
         ]
         parts += ["<h3>Kernels on both sides</h3>", sortable("Impact of kernels", heads, rows)]
-    return section("Impact", *parts)
+    return section(impact_title(diff).capitalize(), *parts)
+
+
+_EFFECTS = ("effect on total", "per call x share", "calls", "per call", "share of time")
 
 
 def _impact(impact: Impact) -> list[Cell]:
+    of_time, per_call, by_call, by_calls, of_total = impact_figures(impact)
     return [
-        figure(effect(impact.effect), impact.effect),
-        figure("" if impact.per_call is None else percent(impact.per_call), impact.per_call),
-        figure(percent(impact.share, 4, signed=False), impact.share),
+        figure(of_total, impact.effect),
+        figure(by_call, impact.per_call_effect if by_call else None),
+        figure(by_calls, impact.calls_effect),
+        figure(per_call, impact.per_call),
+        figure(of_time, impact.share),
     ]
 
 

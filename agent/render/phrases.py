@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from agent.compare.figures import decimal, percent
+from agent.compare.impact import Impact
 from agent.compare.noise import OUTSIDE
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import Target, TargetRule
 from agent.core.proposals import Evidence
 from agent.core.rules import GRADES, UNLABELLED, Coverage, RuleSet
-from agent.render.units import Millis, share
+from agent.render.units import Millis, effect, share, small
+
+IMPACT_WORDS = (
+    "per call x share is the effect of shorter or longer calls, calls that of fewer or more of them"
+    " at the new duration; both add up to the difference at equal work, of the base's total"
+)
 
 
 def ruleset_phrase(ruleset: RuleSet) -> str:
@@ -93,6 +101,11 @@ def ledger_title(diff: TraceDiff) -> str:
     return "ledger" if diff.conclusive else "differences, not claimed"
 
 
+def impact_title(diff: TraceDiff) -> str:
+    """Head the impacts the same way."""
+    return "impact" if diff.conclusive else "impact, not claimed"
+
+
 def per_pass_phrase(diff: TraceDiff, millis: Millis) -> str:
     """Say what the ledger per pass is, and give the sums of the raw one."""
     scale, raw = diff.work.scale, diff.ledger
@@ -119,6 +132,38 @@ def noise_phrase(diff: TraceDiff) -> str:
         f"spread {over}: {outside} of {len(noise.spreads)} differences stand outside it"
         f" (5 % each; {expected} would by chance)"
     )
+
+
+def moved(impact: Impact) -> bool:
+    """Tell whether an impact has anything to show, be it two effects that cancel out."""
+    return bool(impact.per_call_effect or impact.calls_effect)
+
+
+def impact_figures(impact: Impact) -> tuple[str, str, str, str, str]:
+    """Give share, change per call, its effect, that of the calls, and the effect on the total."""
+    whole = impact.status != "both"
+    per_call = "" if impact.per_call is None else percent(impact.per_call)
+    return (
+        small(impact.share),
+        impact.status if whole else per_call,
+        "" if whole else effect(impact.per_call_effect),
+        effect(impact.calls_effect),
+        effect(impact.effect),
+    )
+
+
+def calls_phrase(diff: TraceDiff) -> str:
+    """Name the categories whose calls do not follow the work; "" if all do."""
+    changed = [
+        f"{impact.category} {impact.base.count:,} -> {impact.new.count:,}"
+        f" ({decimal(Fraction(impact.new.count, impact.base.count), 2)}x)"
+        for impact in diff.impacts
+        if impact.calls_changed
+    ]
+    if not changed:
+        return ""
+    beyond = "" if diff.work.equal or diff.work.ratio is None else " beyond the work ratio"
+    return f"calls changed{beyond}: {', '.join(changed)}"
 
 
 def place(evidence: Evidence) -> str:

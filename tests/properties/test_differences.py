@@ -36,6 +36,20 @@ def test_rows_and_ledger_add_up_to_the_events_to_the_nanosecond(base, new):
         assert sum(kernel.delta_ns for kernel in row.kernels) == row.delta_ns
 
 
+@given(RUNS, RUNS)
+@settings(max_examples=150, deadline=None)
+def test_the_effects_of_duration_and_calls_add_up_to_the_difference_at_equal_work(base, new):
+    diff = compare_traces(base, new)
+    at_equal_work = diff.work.total.raw if diff.work.ratio is None else diff.work.total.per_pass
+    assert sum(impact.effect for impact in diff.impacts) == at_equal_work
+    entries = (diff.ledger_per_pass or diff.ledger).entries
+    moved = {entry.category: entry.delta_ns for entry in entries}
+    assert {one.category: one.net_ns for one in diff.impacts if one.net_ns} == moved
+    for impact in (*diff.impacts, *diff.kernel_impacts):
+        assert impact.per_call_effect + impact.calls_effect == impact.effect
+        assert impact.per_call_ns + impact.calls_ns == impact.net_ns
+
+
 @given(RUNS)
 @settings(max_examples=60, deadline=None)
 def test_a_run_does_not_differ_from_itself(one):

@@ -39,10 +39,52 @@ def test_a_faster_kernel_with_a_tiny_share_has_a_tiny_effect():
     assert impact.effect == Fraction(-68, 1_000_000)
 
 
-def test_a_difference_from_calls_alone_has_no_effect_per_call():
+def test_a_difference_from_calls_alone_is_an_effect_of_calls():
     base, new = {"A/a": (10, 1_000), "B/b": (4, 4)}, {"A/a": (20, 2_000), "B/b": (4, 4)}
-    impact = next(one for one in compare_traces(run(base), run(new)).impacts if one.category == "A")
-    assert (impact.per_call, impact.effect, impact.calls_ns) == (0, 0, 1_000)
+    impact = impact_of_category(compare_traces(run(base), run(new)), "A")
+    assert (impact.per_call, impact.per_call_effect) == (0, 0)
+    assert impact.calls_effect == impact.effect == Fraction(1_000, 1_004)
+    assert (impact.per_call_ns, impact.calls_ns, impact.net_ns) == (0, 1_000, 1_000)
+
+
+def test_a_category_with_more_and_shorter_calls_is_not_shown_as_a_saving():
+    """65.164 ms in 1,738 calls became 83.588 ms in 3,638: shorter calls, and a cost all the same."""
+    base = {"Elementwise/e": (1_738, 65_164_000), "GEMM/g": (2_339, 619_297_000)}
+    new = {"Elementwise/e": (3_638, 83_588_000), "GEMM/g": (2_339, 619_297_000)}
+    impact = impact_of_category(compare_traces(run(base), run(new)), "Elementwise")
+    assert impact.per_call_effect < 0 < impact.calls_effect
+    assert impact.effect == Fraction(83_588 - 65_164, 684_461)
+    assert impact.calls_changed
+    assert impact.net_ns == impact.per_call_ns + impact.calls_ns == 18_424_000
+
+
+def test_the_two_effects_add_up_to_the_difference_per_pass():
+    """Ten passes against nine: calls in the ratio of the work have no effect of their own."""
+    diff = compare_traces(
+        run({"A/a": (100, 1_000), "B/b": (200, 900), "C/c": (10, 70)}),
+        run({"A/a": (90, 1_200), "B/b": (180, 810), "C/c": (31, 77)}),
+    )
+    assert diff.work.ratio == Fraction(9, 10)
+    effects = {str(one.category): one for one in diff.impacts}
+    assert (effects["A"].calls_effect, effects["A"].calls_changed) == (0, False)
+    assert effects["B"].effect == 0
+    assert effects["C"].calls_changed
+    assert sum(one.effect for one in diff.impacts) == diff.work.total.per_pass
+    entries = {entry.category: entry.delta_ns for entry in diff.ledger_per_pass.entries}
+    assert {one.category: one.net_ns for one in diff.impacts if one.net_ns} == entries
+
+
+def test_impacts_stand_in_the_order_of_the_net_effect():
+    base = {"A/a": (100, 100_000), "B/b": (10, 10_000), "C/c": (7, 50_000)}
+    new = {"A/a": (1_000, 101_000), "B/b": (10, 15_000), "C/c": (7, 50_000)}
+    assert [str(one.category) for one in compare_traces(run(base), run(new)).impacts][:2] == [
+        "B",
+        "A",
+    ]
+
+
+def impact_of_category(diff, category: str):
+    return next(one for one in diff.impacts if one.category == category)
 
 
 def test_a_category_only_on_one_side_has_its_whole_share_as_effect():
@@ -128,7 +170,7 @@ def test_a_succession_is_suggested_within_category_and_op_only():
     assert [(pair.old.name, pair.new.name) for pair in diff.replacements] == [
         ("MLA/old", "MLA/new")
     ]
-    assert diff.replacements[0].impact(150).effect == Fraction(-2, 5) * Fraction(50, 150)
+    assert diff.replacements[0].impact(diff.against).effect == Fraction(-2, 5) * Fraction(50, 150)
 
 
 def test_unlabelled_kernels_are_never_paired():

@@ -187,7 +187,7 @@ def test_the_articles_mla_kernels_are_suggested_as_a_succession(article):
     [pair] = [pair for pair in diff.replacements if pair.old.category == "MLA"]
     assert pair.old.name == table["mla_kernel"]["bf16"]
     assert table["mla_kernel"]["fp8"] in pair.new.name
-    impact = pair.impact(diff.base.kernel_ns)
+    impact = pair.impact(diff.against)
     assert round(float(100 * impact.per_call), 1) == -34.2
     assert round(float(100 * impact.effect), 3) == -0.008
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.compare.table import compare_traces
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_text import diff_text
 from agent.render.label_report import label_text
@@ -45,12 +46,12 @@ def test_an_incomplete_capture_draws_no_conclusion():
     text = words(diff_text(incomplete()))
     assert "result: no conclusion: the capture is incomplete" in text
     assert "differences, not claimed" in text
+    assert "impact, not claimed" in text
     assert "savings" not in text
 
 
 def test_equal_runs_have_nothing_to_list():
     one = run({"GEMM/a": (1, 10)})
-    from agent.compare.table import compare_traces
 
     text = diff_text(compare_traces(one, one))
     assert "result: no difference" in text
@@ -111,3 +112,24 @@ def test_columns_align_and_only_the_flexible_one_is_cut():
 
 def test_a_number_and_its_unit_stay_on_one_line():
     assert not any(line.strip() == "%" for line in wrapped("x " * 30 + "13.88 %", 66))
+
+
+def test_a_category_with_more_and_shorter_calls_shows_both_effects_and_the_net():
+    base = {"Elementwise/e": (100, 1_000_000), "GEMM/g": (50, 3_000_000), "MLA/m": (9, 1_000_000)}
+    new = {**base, "Elementwise/e": (300, 1_500_000)}
+    report = words(diff_text(compare_traces(run(base), run(new))))
+    assert "Elementwise 20.00 % -50.00 % -10.00 % +20.00 % +10.00 %" in report
+    assert "calls changed: Elementwise 100 -> 300 (3.00x)" in report
+    assert (
+        "+10.00 % of the total = -10.00 % (-50.00 % per call x 20.00 % share) + 20.00 %"
+        " (100 -> 300 calls), Elementwise" in report
+    )
+
+
+def test_a_faster_kernel_with_a_tiny_share_reads_as_a_tiny_effect():
+    """34 % faster at 0.02 % of the time reads as 0.007 %, with nothing from calls."""
+    base = {"MLA/k": (10, 2_000), "GEMM/g": (10, 9_998_000)}
+    report = words(diff_text(compare_traces(run(base), run({**base, "MLA/k": (10, 1_320)}))))
+    assert "MLA 0.02 % -34.00 % -0.0068 % 0.00 % -0.0068 %" in report
+    assert "-0.0068 % of the total = -34.00 % per call x 0.02 % share, MLA" in report
+    assert "calls changed" not in report
