@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.core.proposals import EVIDENCE_KINDS, Evidence, EvidenceKind, Finding, Proposal
+from agent.core.strict_json import read_json
 
 _VERDICT_KEYS = frozenset(
     {
@@ -68,20 +69,14 @@ class ProposalForm(BaseModel):
     evidence: Annotated[list[EvidenceForm], Field(min_length=1, max_length=MAX_EVIDENCE)]
 
 
-class _DuplicateKeyError(ValueError):
-    """An object names one key twice."""
-
-
 def parse_proposal(text: str) -> Proposal | Finding:
     """Read one JSON object as a proposal; a `Finding` (code `E_SCHEMA`) says what is wrong."""
     if len(text) > MAX_TEXT:
         return _schema(f"the text has {len(text)} characters, more than {MAX_TEXT}")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except _DuplicateKeyError as err:
+        value = read_json(text)
+    except ValueError as err:
         return _schema(str(err))
-    except (ValueError, RecursionError) as err:
-        return _schema(f"not one JSON value: {err}")
     return proposal_from(value)
 
 
@@ -187,21 +182,6 @@ def _evidence_json(entry: Evidence) -> dict[str, object]:
 def _digest(form: ProposalForm) -> str:
     canonical = json.dumps(form.model_dump(exclude={"rationale"}), sort_keys=True)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in seen:
-            message = f"duplicate key {key!r}"
-            raise _DuplicateKeyError(message)
-        seen[key] = value
-    return seen
-
-
-def _no_constant(name: str) -> NoReturn:
-    message = f"{name} is not JSON"
-    raise ValueError(message)
 
 
 def _one_line(error: Any) -> str:  # noqa: ANN401 - pydantic's own error dict

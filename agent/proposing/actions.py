@@ -6,14 +6,14 @@ nothing is repaired silently, and what is wrong goes back in one line.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agent.core.proposals import EvidenceKind
+from agent.core.strict_json import read_json
 from agent.core.text import shown
 from agent.errors import ReplyFormatError
 from agent.proposing.providers.base import Reply
@@ -144,10 +144,6 @@ class Turn(Form):
     action: Annotated[Action, Field(discriminator="do")]
 
 
-class _DuplicateKeyError(ValueError):
-    """An object names one key twice."""
-
-
 def read_action(reply: Reply) -> Action:
     """Read a reply; one fenced block with prose around it is taken for its content.
 
@@ -188,11 +184,10 @@ def _bare(text: str) -> str:
 
 def _value(text: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except _DuplicateKeyError as err:
+        value: object = read_json(text)
+    except ValueError as err:
         raise _format(str(err)) from err
-    except (ValueError, RecursionError) as err:
-        raise _format(f"not one JSON value: {err}") from err
+    return value
 
 
 def _turn(value: object) -> Turn:
@@ -212,21 +207,6 @@ def _one_line(error: Any) -> str:  # noqa: ANN401 - pydantic's own error dict
 
 def _format(message: str) -> ReplyFormatError:
     return ReplyFormatError("ML030", shown(message, limit=900))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in seen:
-            message = f'duplicate key "{shown(key, limit=60)}"'
-            raise _DuplicateKeyError(message)
-        seen[key] = value
-    return seen
-
-
-def _no_constant(name: str) -> NoReturn:
-    message = f"{name} is not JSON"
-    raise ValueError(message)
 
 
 def _inlined(value: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a JSON value

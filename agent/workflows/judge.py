@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from agent.core.proposal_form import MAX_TEXT, loosely, parse_proposal, proposal_from
 from agent.core.proposals import Finding, Proposal, RunContext, Verdict
 from agent.core.rules import RuleSet
+from agent.core.strict_json import read_json
 from agent.errors import UsageError
 from agent.workflows.context import KEYS
 from agent.workflows.inputs import OpenInputs, Reading, RunInputs, open_inputs
@@ -76,10 +75,10 @@ def _refused(
 def _stated(text: str) -> object:
     """Give the decoded proposal of a line; None where it is not one JSON object."""
     try:
-        value = json.loads(text, object_pairs_hook=_once)
+        value = read_json(text)
         if isinstance(value, dict) and isinstance(value.get("raw"), str):
-            return json.loads(value["raw"], object_pairs_hook=_once)
-    except (ValueError, RecursionError):
+            value = {"proposal": read_json(value["raw"])}
+    except ValueError:
         return None
     return value.get("proposal", value) if isinstance(value, dict) else None
 
@@ -89,9 +88,9 @@ def read_line(text: str, context: RunContext) -> tuple[Proposal | Finding, RunCo
     if len(text) > 4 * MAX_TEXT:
         return Finding("E_SCHEMA", f"the line has {len(text)} characters"), context
     try:
-        value = json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as err:
-        return Finding("E_SCHEMA", f"not one JSON value: {err}"), context
+        value = read_json(text)
+    except ValueError as err:
+        return Finding("E_SCHEMA", str(err)), context
     if not isinstance(value, dict) or not value.keys() & {"proposal", "raw"}:
         return parse_proposal(text), context
     said = _context(value.get("context", {}), context)
@@ -144,13 +143,3 @@ def _text(path: str) -> str:
     except OSError as err:
         what = f"cannot read the proposals: {err.strerror}"
         raise UsageError("RV021", what, location=path, hint="check the path") from err
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in seen:
-            message = f"duplicate key {key!r}"
-            raise ValueError(message)
-        seen[key] = value
-    return seen
