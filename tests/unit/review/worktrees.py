@@ -55,5 +55,7 @@ def snapshot(folder: Path) -> dict[str, object]:
         "files": files,
         "index": index.read_bytes() if index.exists() else None,
         "head": git(folder, "rev-parse", "-q", "--verify", "HEAD", ok=False),
-        "status": git(folder, "status", "--porcelain=v2", ok=False) if index.exists() else "",
+        "status": git(folder, "--no-optional-locks", "status", "--porcelain=v2", ok=False)
+        if index.exists()
+        else "",
     }
