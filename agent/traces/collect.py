@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from operator import add
 from typing import Any, Final
 
 import msgspec
@@ -249,7 +250,7 @@ class Collector:
         starts = _times([event.ts for event in events])
         durations = _times([event.dur for event in events])
         columns.start_ns.extend(starts)
-        columns.end_ns.extend(map(_end, starts, durations))
+        columns.end_ns.extend(_ends(starts, durations))
         columns.thread.extend(self.threads.all([event.tid for event in events]))
 
     def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
@@ -319,6 +320,12 @@ def _known_durations(rank: RankColumns, durations: Sequence[int | None]) -> Sequ
     return known
 
 
+def _ends(starts: list[int], durations: list[int]) -> Iterable[int]:
+    if min(durations) >= 0 and max(starts) + max(durations) <= INT64_MAX:
+        return map(add, starts, durations)
+    return map(_end, starts, durations)
+
+
 def _end(start: int, duration: int) -> int:
     return min(start + max(0, duration), INT64_MAX)
 
@@ -341,7 +348,8 @@ def _microseconds(ns: int) -> msgspec.Raw:
 
 
 def _times(tokens: Sequence[Token]) -> list[int]:
-    return [time or 0 for time in all_to_ns(tokens)]
+    times = all_to_ns(tokens)
+    return [time or 0 for time in times] if None in times else list(times)  # type: ignore[arg-type] # no None is in it
 
 
 def _external_ids(args: list[Arguments]) -> Sequence[int]:

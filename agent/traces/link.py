@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from operator import eq
 
 from agent.core.kernels import GraphReplays
 from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, RankColumns, SpanColumns
@@ -45,7 +46,9 @@ class IdIndex:
     def __init__(self, ids: Sequence[int], *, lowest: int = 0) -> None:
         """Index all ids that are not below `lowest`."""
         self.repeated: dict[int, list[int]] = {}
-        self._low = min((value for value in ids if value >= lowest), default=lowest)
+        least = min(ids, default=lowest)
+        all_known = least >= lowest
+        self._low = least if all_known else min(filter(lowest.__le__, ids), default=lowest)
         width = max(ids, default=lowest) - self._low + 1
         self._table: array[int] | None = None
         self._sparse: dict[int, int] = {}
@@ -54,7 +57,7 @@ class IdIndex:
         else:
             self._sparse = {value: at for at, value in enumerate(ids) if value >= lowest}
             n_indexed = len(self._sparse)
-        n_known = sum(value >= lowest for value in ids)
+        n_known = len(ids) if all_known else sum(value >= lowest for value in ids)
         if n_indexed != n_known:
             self._note_repeated(ids, lowest)
 
@@ -132,7 +135,7 @@ def _index_launches(rank: RankColumns) -> IdIndex:
 def _repeats_correlation(correlations: Sequence[int], external_ids: Sequence[int]) -> bool:
     """Tell whether `External id` is the correlation again, and so names no operator."""
     known = len(external_ids) - external_ids.count(UNKNOWN)
-    equal = sum(map(int.__eq__, external_ids, correlations))
+    equal: int = sum(map(eq, external_ids, correlations))
     if UNKNOWN in correlations:
         equal -= sum(
             external == correlation == UNKNOWN

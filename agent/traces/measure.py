@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, compress, islice, repeat
+from itertools import chain, compress, islice, repeat
 from operator import add, le, lt, sub
 
 from agent.core.kernels import ClippedTotal
@@ -233,23 +233,25 @@ def _overruns(line: _Line) -> tuple[int, int]:
 
 
 def _busy(lines: Sequence[_Line], block: int) -> tuple[int, int]:
-    """Give the union of the intervals of one device (its span without gaps), and the widest gap."""
+    """Give the union of the intervals of one device (its span without gaps), and the widest gap.
+
+    Nothing runs before the start number k just when the k earliest ends lie before it: with starts
+    and ends sorted each for itself, the gaps are between neighbours.
+    """
     until = first = min(line.starts[0] for line in lines)
     idle = widest = 0
     for starts, ends in _in_time(lines, block):
-        reached = list(accumulate(ends, max, initial=until))
-        gaps = [gap for gap in map(sub, starts, reached) if gap > 0]
+        n_before = bisect_right(ends, until)
+        ends[:n_before] = [until] * n_before
+        gaps = [gap for gap in map(sub, starts, chain((until,), ends)) if gap > 0]
         idle += sum(gaps)
         widest = max(widest, max(gaps, default=0))
-        until = reached[-1]
+        until = max((until, *ends[-1:]))
     return until - first - idle, widest
 
 
-def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Merge the streams of a device by start, a bounded block at a time."""
-    if len(lines) == 1:
-        yield lines[0].starts, lines[0].ends
-        return
+def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Merge the streams of a device by start, a bounded block at a time; starts and ends sorted."""
     at = [0] * len(lines)
     while True:
         bounds = [
@@ -257,13 +259,16 @@ def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[Sequence[int],
             for line, done in zip(lines, at, strict=True)
             if done + size < len(line.starts)
         ]
-        block: list[tuple[int, int]] = []
+        starts: list[int] = []
+        ends: list[int] = []
         for number, line in enumerate(lines):
             done = at[number]
             stop = bisect_right(line.starts, min(bounds), done) if bounds else len(line.starts)
-            block += zip(line.starts[done:stop], line.ends[done:stop], strict=True)
+            starts += line.starts[done:stop]
+            ends += line.ends[done:stop]
             at[number] = stop
-        block.sort()
-        yield [start for start, _ in block], [end for _, end in block]
+        starts.sort()
+        ends.sort()
+        yield starts, ends
         if not bounds:
             return
