@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent.compare.capture import Capture, examine_capture
 from agent.compare.rows import Side
+from agent.compare.work import count_ranks
 from agent.core.kernels import RankTrace, SignatureStats
 from agent.core.rules import Coverage, LabelledTrace
 
@@ -29,7 +30,8 @@ class SideSummary:
     `copies` are copies and fills: beside the kernels, in no other sum. `busy_ns` is the union of
     all GPU intervals per device, copies included, added over devices and ranks; `span_ns` is that
     of the longest rank. Either is None where a rank has no timeline. `opless_ns` is kernel time
-    without a known launching op; `replayed` are kernels that graph replays brought.
+    without a known launching op; `replayed` are kernels that graph replays brought. `ranks` holds
+    one entry for each stage of a rank, `n_ranks` counts the ranks.
     """
 
     name: str
@@ -43,6 +45,7 @@ class SideSummary:
     coverage: Coverage
     capture: Capture
     ranks: tuple[RankTotal, ...]
+    n_ranks: int
     devices: tuple[str, ...]
     formats: tuple[str, ...]
 
@@ -75,6 +78,7 @@ def summarise(labelled: LabelledTrace, capture: Capture | None = None) -> SideSu
         coverage=labelled.coverage,
         capture=capture or examine_capture(trace),
         ranks=tuple(map(_rank_total, ranks)),
+        n_ranks=count_ranks(trace),
         devices=tuple(sorted({name for rank in ranks for name in rank.info.device_names if name})),
         formats=tuple(sorted({rank.info.format for rank in ranks})),
     )

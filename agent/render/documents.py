@@ -17,7 +17,7 @@ from agent.compare.ledger import Ledger, LedgerEntry
 from agent.compare.noise import Noise, Range, Spread
 from agent.compare.replaced import Replacement
 from agent.compare.rows import CategoryRow, KernelRow, Side
-from agent.compare.sides import SideSummary, summarise
+from agent.compare.sides import RankTotal, SideSummary, summarise
 from agent.compare.table import TraceDiff
 from agent.compare.targets import Target, TargetRule
 from agent.compare.work import Delta, Work
@@ -117,10 +117,7 @@ def _side(side: SideSummary) -> Json:
             "without_op_ns": side.opless_ns,
         },
         "coverage": coverage_shares(side.coverage),
-        "ranks": [
-            {"label": rank.label, "kernels": rank.kernels, "kernel_ns": rank.kernel_ns}
-            for rank in side.ranks
-        ],
+        "ranks": list(map(_rank, side.ranks)),
         "devices": list(side.devices),
         "formats": list(side.formats),
         "graphs": {
@@ -132,6 +129,16 @@ def _side(side: SideSummary) -> Json:
             "uneven_ranks": list(capture.uneven_ranks),
         },
         "complete": not capture.gaps,
+    }
+
+
+def _rank(rank: RankTotal) -> Json:
+    return {
+        "label": rank.label,
+        "kernels": rank.kernels,
+        "kernel_ns": rank.kernel_ns,
+        "busy_ns": rank.busy_ns,
+        "span_ns": rank.span_ns,
     }
 
 

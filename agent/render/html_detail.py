@@ -32,11 +32,13 @@ from agent.render.phrases import (
     calls_phrase,
     impact_figures,
     impact_title,
+    longest,
     moved,
     noise_phrase,
     place,
     ranks_phrase,
     replay_phrase,
+    summed,
     unpinned_phrase,
 )
 from agent.render.units import share
@@ -137,9 +139,9 @@ def _run_facts(side: SideSummary, millis: Millis) -> list[str]:
     return [
         side.name,
         f"{side.kernels:,}",
-        millis(side.kernel_ns),
-        "" if side.busy_ns is None else millis(side.busy_ns),
-        "" if side.span_ns is None else millis(side.span_ns),
+        summed(millis(side.kernel_ns), side),
+        "" if side.busy_ns is None else summed(millis(side.busy_ns), side),
+        "" if side.span_ns is None else longest(millis(side.span_ns), side),
         f"{side.copies.count:,}, {millis(side.copies.time_ns)} ms" if side.copies.count else "",
         *(share(getattr(coverage, grade), coverage.total) for grade in GRADES),
         share(coverage.unlabelled, coverage.total),

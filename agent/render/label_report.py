@@ -16,6 +16,7 @@ from agent.render.delimited import csv_text
 from agent.render.markdown import cell, code, md_table
 from agent.render.phrases import (
     coverage_phrase,
+    figures_phrase,
     ranks_phrase,
     replay_phrase,
     ruleset_phrase,
@@ -23,11 +24,6 @@ from agent.render.phrases import (
 )
 from agent.render.selection import label_categories, label_findings, top_unlabelled
 from agent.render.units import Millis, share
-
-SUM_AND_BUSY = (
-    "sum adds overlapping streams up and is what the table adds up to; busy is the union of all GPU"
-    " work, copies included"
-)
 
 
 def label_text(
@@ -97,7 +93,7 @@ def label_csv(labelled: LabelledTrace, *, rollup: bool = False) -> str:
 
 def _facts(labelled: LabelledTrace, side: SideSummary, millis: Millis, width: int) -> list[str]:
     phrases = [
-        SUM_AND_BUSY,
+        figures_phrase(side),
         ranks_phrase(side, millis),
         replay_phrase(side),
         ruleset_phrase(labelled.ruleset),

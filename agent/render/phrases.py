@@ -32,15 +32,52 @@ def coverage_phrase(coverage: Coverage) -> str:
 
 
 def totals_phrase(side: SideSummary, millis: Millis) -> str:
-    """Give the three figures of a run, each named for what it is."""
-    parts = [f"sum {millis(side.kernel_ns)} ms"]
+    """Give the three figures of a run, each named for what it is and what it is taken over."""
+    parts = [f"{summed('sum', side)} {millis(side.kernel_ns)} ms"]
     if side.busy_ns is not None:
-        parts.append(f"busy {millis(side.busy_ns)} ms")
+        parts.append(f"{summed('busy', side)}{_devices(side)} {millis(side.busy_ns)} ms")
     if side.span_ns is not None:
-        parts.append(f"span {millis(side.span_ns)} ms")
+        parts.append(f"{longest('span', side)} {millis(side.span_ns)} ms")
     if side.copies.count:
         parts.append(f"besides {side.copies.count:,} copies, {millis(side.copies.time_ns)} ms")
     return f"{side.kernels:,} kernels · {' · '.join(parts)}"
+
+
+def summed(figure: str, side: SideSummary) -> str:
+    """Name a figure that is added up over the ranks of a run."""
+    return figure if len(side.ranks) == 1 else f"{figure} over {parts_phrase(side)}"
+
+
+def longest(figure: str, side: SideSummary) -> str:
+    """Name a figure that is the longest rank's alone."""
+    part = "rank" if len(side.ranks) == side.n_ranks else "part"
+    return figure if len(side.ranks) == 1 else f"{figure} of the longest {part}"
+
+
+def parts_phrase(side: SideSummary) -> str:
+    """Say how many ranks a run has, and how many parts where they are cut into stages."""
+    ranks = "1 rank" if side.n_ranks == 1 else f"{side.n_ranks} ranks"
+    return ranks if len(side.ranks) == side.n_ranks else f"{len(side.ranks)} parts of {ranks}"
+
+
+def figures_phrase(side: SideSummary) -> str:
+    """Say what the figures of a run are; "" where there is only the sum."""
+    if side.busy_ns is None:
+        return ""
+    busy = f"busy{_devices(side)} is the union of all GPU work, copies included"
+    if len(side.ranks) == 1:
+        return f"the table adds up to the sum; {busy}"
+    return (
+        f"the table adds up to the sum; {busy}, for each rank, added up; span is one rank's and not"
+        " to be set against either"
+    )
+
+
+def _devices(side: SideSummary) -> str:
+    """Say that one rank's busy time is of several devices, which it is where it exceeds its span."""
+    if len(side.ranks) > 1 or side.busy_ns is None or side.span_ns is None:
+        return ""
+    return " over all devices" if side.busy_ns > side.span_ns else ""
 
 
 def replay_phrase(side: SideSummary) -> str:
@@ -66,7 +103,7 @@ def ranks_phrase(side: SideSummary, millis: Millis) -> str:
         return ""
     gap = slowest.kernel_ns - fastest.kernel_ns
     return (
-        f"{len(side.ranks)} ranks, {millis(fastest.kernel_ns)} ms ({_rank(fastest)}) to"
+        f"{parts_phrase(side)}, {millis(fastest.kernel_ns)} ms ({_rank(fastest)}) to"
         f" {millis(slowest.kernel_ns)} ms ({_rank(slowest)}), {share(gap, slowest.kernel_ns)} apart"
     )
 

@@ -7,8 +7,8 @@ import pytest
 from agent.compare.table import compare_traces
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_text import diff_text
-from agent.render.label_report import label_text
-from tests.unit.compare.runs import run
+from agent.render.label_report import label_markdown, label_text
+from tests.unit.compare.runs import rank, run
 from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain
 
 
@@ -87,6 +87,42 @@ def test_a_run_shows_its_sums_coverage_and_unlabelled_kernels():
         "coverage: validated 0.00 % · vendor 80.00 % · inferred 0.00 % · unlabelled 20.00 %" in text
     )
     assert "20.00 %, 0.100000 ms, 2 calls Unlabelled/odd" in text
+
+
+def timed(busy_ns: int, span_ns: int, **fields):
+    return rank({"GEMM/a": (4, 400_000)}, busy_ns=busy_ns, span_ns=span_ns, **fields)
+
+
+def test_busy_over_several_ranks_is_not_set_against_the_span_of_one():
+    """Three ranks of 98 ms busy in 102 ms are not one of 294 ms in 102 ms."""
+    ranks = [timed(390_000, 450_000 + n, label=str(n), rank=n) for n in range(3)]
+    one, text = run(*ranks), "1.200 ms · busy over 3 ranks 1.170 ms · span of the longest rank"
+    for report in (label_text(one), diff_text(compare_traces(one, one)), label_markdown(one)):
+        assert f"sum over 3 ranks {text} 0.450 ms" in words(report)
+    assert "span is one rank's and not to be set against either" in words(label_text(one))
+
+
+def test_several_devices_of_one_rank_are_said_to_be_added_up():
+    assert "busy over all devices 0.700000 ms · span 0.400000 ms" in words(
+        label_text(run(timed(700_000, 400_000)))
+    )
+
+
+def test_the_stages_of_one_rank_are_not_called_ranks():
+    stages = [
+        timed(1, 2, label=f"0 {stage}", rank=0, stage=stage) for stage in ("DECODE", "EXTEND")
+    ]
+    report = words(label_text(run(*stages)))
+    assert "busy over 2 parts of 1 rank" in report
+    assert "2 parts of 1 rank, 0.400000 ms" in report
+
+
+def test_figures_a_run_does_not_have_are_not_explained():
+    assert "busy" not in label_text(one_run())
+    report = words(label_text(run(timed(390_000, 450_000))))
+    assert "sum 0.400000 ms · busy 0.390000 ms · span 0.450000 ms" in report
+    assert "the table adds up to the sum; busy is the union of all GPU work" in report
+    assert "ranks" not in report
 
 
 def test_a_name_longer_than_three_lines_is_cut_in_its_middle():
