@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from agent.ruleset.importers import ImportedRules
 from agent.ruleset.moves import Move
 from agent.ruleset.namelist import NamesReport
 from agent.workflows.label import Progress
+from agent.workflows.rulefile import rule_path, rules_in_force, shown_path
 
 _FOUND_ON_LOAD = frozenset({"RS005", "RS006", "RS008", "RS009"})
 
@@ -91,9 +91,9 @@ def lint_file(
     named = rule_path(path)
     ruleset, on_load = _checked(named)
     trace = _read(traces, progress)
-    linted = lint_rules(ruleset, trace=trace, source=_shown_path(named))
+    linted = lint_rules(ruleset, trace=trace, source=shown_path(named))
     findings = [*on_load, *(f for f in linted if f.code not in _FOUND_ON_LOAD)]
-    findings += _shipped_findings(ruleset, _shown_path(named))
+    findings += _shipped_findings(ruleset, shown_path(named))
     moves: tuple[Move, ...] = ()
     if since and trace is not None:
         moves = _moves_since(named, since, ruleset, trace)
@@ -108,7 +108,7 @@ def list_rules(path: Path | None = None, *, category: str = "") -> tuple[RuleSet
         RuleFileError: the file cannot be used.
         UsageError: no such category.
     """
-    ruleset = _loaded(rule_path(path))
+    ruleset = rules_in_force(path)
     if not category:
         return ruleset, ruleset.rules
     if category not in ruleset.category_ids:
@@ -123,7 +123,7 @@ def show_rule(rule_id: str, path: Path | None = None) -> ShownRule:
         RuleFileError: the file cannot be used.
         UsageError: no such rule.
     """
-    ruleset = _loaded(rule_path(path))
+    ruleset = rules_in_force(path)
     rule = ruleset.by_id.get(RuleId(rule_id))
     if rule is None:
         raise _unknown("RS013", "rule", rule_id, list(ruleset.by_id))
@@ -141,9 +141,9 @@ def check_names_file(names: Path, path: Path | None = None) -> NamesReport:
     from agent.ruleset.codec import read_rule_text
     from agent.ruleset.namelist import check_names
 
-    ruleset = _loaded(rule_path(path))
+    ruleset = rules_in_force(path)
     return check_names(
-        ruleset, read_rule_text(names, what="list of names"), source=_shown_path(names)
+        ruleset, read_rule_text(names, what="list of names"), source=shown_path(names)
     )
 
 
@@ -164,7 +164,7 @@ def import_file(
     from agent.ruleset.importers import import_csv, import_gputrc2graph
     from agent.ruleset.lint import lint_rules
 
-    text, source = read_rule_text(path, what="file to import"), _shown_path(path)
+    text, source = read_rule_text(path, what="file to import"), shown_path(path)
     if path.suffix.lower() == ".json" or text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         imported = import_gputrc2graph(
             text, engine=engine, model=model, categories=categories, source=source
@@ -188,7 +188,7 @@ def preview_upgrade(
     from agent.ruleset.editing import with_extends
 
     named = rule_path(path)
-    ruleset = _loaded(named)
+    ruleset = rules_in_force(named)
     newest = f"builtin@{builtin_version()}"
     text = read_rule_text(named)
     changed = text if ruleset.extends == newest else with_extends(text, newest)
@@ -224,29 +224,15 @@ def write_upgrade(preview: UpgradePreview) -> None:
     text = read_rule_text(preview.path)
     if with_extends(text, preview.newest) != preview.text:
         message = "the rule file changed since the preview"
-        raise RuleFileError("RS012", message, location=_shown_path(preview.path))
-    parse_rules(preview.text, source=_shown_path(preview.path))
+        raise RuleFileError("RS012", message, location=shown_path(preview.path))
+    parse_rules(preview.text, source=shown_path(preview.path))
     replace_file(preview.path, preview.text.encode("utf-8"))
-
-
-def rule_path(named: Path | None = None) -> Path:
-    """Give the path of the rule file in force: named, found upwards, or shipped."""
-    from agent.ruleset.codec import BUILTIN_FILE, find_rule_file
-
-    found = named or find_rule_file(Path.cwd())
-    return found or bundled_folder("rules") / BUILTIN_FILE
-
-
-def _loaded(path: Path) -> RuleSet:
-    from agent.ruleset.codec import parse_rules, read_rule_text
-
-    return parse_rules(read_rule_text(path), source=_shown_path(path))
 
 
 def _checked(path: Path) -> tuple[RuleSet, tuple[Finding, ...]]:
     from agent.ruleset.codec import checked_rules, read_rule_text
 
-    return checked_rules(read_rule_text(path), source=_shown_path(path))
+    return checked_rules(read_rule_text(path), source=shown_path(path))
 
 
 def _read(traces: Sequence[str], progress: Progress | None) -> Trace | None:
@@ -255,17 +241,6 @@ def _read(traces: Sequence[str], progress: Progress | None) -> Trace | None:
     from agent.traces.reader import read_trace
 
     return read_trace(traces, progress=progress)
-
-
-def _shown_path(path: Path) -> str:
-    """Name a file as the user sees it: relative to the working folder, shipped ones by name."""
-    if path.parent == bundled_folder("rules"):
-        return f"rules/{path.name}"
-    return (
-        os.path.relpath(path)
-        if path.is_absolute() and path.is_relative_to(Path.cwd())
-        else str(path)
-    )
 
 
 def _shipped_findings(ruleset: RuleSet, source: str) -> list[Finding]:
@@ -315,7 +290,7 @@ def _text_at(path: Path, revision: str) -> str:
             raise
         message = f'no version of {path.name} at "{shown(revision, limit=60)}"'
         hint = "give a commit, a tag or a branch that holds the file"
-        raise RuleFileError("RS014", message, location=_shown_path(path), hint=hint) from err
+        raise RuleFileError("RS014", message, location=shown_path(path), hint=hint) from err
 
 
 def _moved(move: Move) -> Finding:

@@ -11,14 +11,15 @@ import pytest
 from agent.core.kernels import Trace
 from agent.errors import RuleFileError, UsageError
 from agent.ruleset import codec
+from agent.workflows import rulefile
 from agent.workflows import rules as workflow
+from agent.workflows.rulefile import rule_path
 from agent.workflows.rules import (
     check_names_file,
     import_file,
     lint_file,
     list_rules,
     preview_upgrade,
-    rule_path,
     show_rule,
     upgrade_preview,
     write_upgrade,
@@ -164,7 +165,7 @@ class TestUpgrade:
             FILE.replace("version = 1", "version = 2").replace("'Comm'", "'ReduceOP'")
         )
         (folder / "builtin-1.toml").write_text(FILE)
-        for module in (codec, workflow):
+        for module in (codec, rulefile, workflow):
             monkeypatch.setattr(module, "bundled_folder", lambda name: folder)
         mine.write_text(self.OWN)
         return mine
