@@ -25,13 +25,15 @@ def write_result(text: str, output: Path | None = None) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file by its new content in one step."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Replace a file by its new content in one step; a pipe, device or link is written through."""
+    from agent.review.replace import replace_file
+
     try:
-        part.write_bytes(content)
-        part.replace(path)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(content)
+        else:
+            replace_file(path, content)
     except OSError as err:
-        part.unlink(missing_ok=True)
         raise UsageError(
             "CL003",
             f"cannot write the result: {err.strerror}",

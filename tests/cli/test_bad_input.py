@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,39 @@ def _is_clear_error(code: int, out: str, err: str) -> None:
     assert "CL009" not in err
     assert err.count("\n") <= 4
     assert "hint: " in err
+
+
+def test_a_result_written_to_a_pipe_or_a_link_leaves_it_what_it_is(
+    run: Run, trace_file: Path, tmp_path: Path
+) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.json", tmp_path / "target.json"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("label", trace_file, "--json", "-o", pipe).code == 0
+        piped = os.read(reader, 1 << 20)
+    finally:
+        os.close(reader)
+    assert run("label", trace_file, "--json", "-o", link).code == 0
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert json.loads(piped) == json.loads(target.read_text())
+
+
+def test_a_result_keeps_the_mode_of_the_file_it_replaces(
+    run: Run, trace_file: Path, tmp_path: Path
+) -> None:
+    result = tmp_path / "result.json"
+    result.write_text("old")
+    result.chmod(0o640)
+    assert run("label", trace_file, "--json", "-o", result).code == 0
+    assert result.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_rule_file_found_upwards_is_named_from_where_one_stands(
+    run: Run, trace_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "label-rules.toml").write_text("schema = 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert run("label", trace_file).err.startswith("label-rules.toml:1: RS003 ")
