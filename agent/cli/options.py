@@ -53,6 +53,33 @@ ReposOption = Annotated[
         show_default=False,
     ),
 ]
+ContextOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        metavar="KEY=VALUE",
+        help="What is known of the run: backend=rocm, arch=gfx942, attention=aiter, model=MLA.",
+        show_default=False,
+    ),
+]
+NamesOption = Annotated[
+    str,
+    typer.Option(
+        "--names",
+        metavar="TSV",
+        help="Names with categories that no rule may steal (kernel_name, category).",
+        show_default=False,
+    ),
+]
+BaselineOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline",
+        metavar="BASE",
+        help="The run before the change; may be given several times.",
+        show_default=False,
+    ),
+]
 
 
 class Engine(StrEnum):

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli.judge import BaselineOption, ContextOption, NamesOption
 from agent.cli.options import (
+    BaselineOption,
+    ContextOption,
     JsonOption,
+    NamesOption,
     OutputOption,
     ReposOption,
     RulesOption,
