@@ -79,7 +79,7 @@ class Impact:
     @property
     def net_ns(self) -> int:
         """The difference at equal work, rounded as in the ledger."""
-        return round(self._net)
+        return round(self.new.time_ns / self.against.scale) - self.base.time_ns
 
     @property
     def calls_ns(self) -> int:
