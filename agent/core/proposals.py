@@ -143,7 +143,8 @@ class Verdict:
     """What the gate says of one proposal.
 
     `level` is the highest level whose conditions hold; admitted needs L3 and no error finding.
-    `evidence` are the proposal's, with pins where they could be taken.
+    `evidence` are the proposal's, with pins where they could be taken. `dtypes_unknown` tells that
+    it holds only for launches whose input dtypes the trace does not know, as in `Rule`.
     """
 
     proposal: Proposal
@@ -153,6 +154,7 @@ class Verdict:
     evidence: tuple[Evidence, ...] = ()
     end_state: EndState = ""
     matched: tuple[str, ...] = ()
+    dtypes_unknown: bool = False
 
     def __post_init__(self) -> None:
         """Hold the invariant: an error-level finding means not admitted."""

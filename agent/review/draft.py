@@ -8,16 +8,20 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.core.kernels import Signature, SignatureStats, Trace
 from agent.core.names import canonical_name
 from agent.core.proposals import Origin, Verdict
 from agent.core.rules import Acceptance, CategoryId, Label, Rule, RuleId, RuleSet
+from agent.review.gatenames import is_catch_all
 from agent.review.naming import new_rule_id
 from agent.ruleset.codec import RULE_FILE, builtin_version, parse_rules
 from agent.ruleset.editing import with_rule
+from agent.ruleset.failure import rule_file_error
+from agent.ruleset.lint import lint_rules
 from agent.ruleset.match import Matcher, Pattern
+from agent.ruleset.overlap import declares
 from agent.ruleset.writing import file_text
 
 MAX_EXAMPLES, MAX_COUNTEREXAMPLES = 5, 2
@@ -96,7 +100,7 @@ def draft_rule(
 
     Raises:
         ValueError: the verdict does not admit.
-        RuleFileError: the text cannot take the rule.
+        RuleFileError: the text cannot take the rule, or lint would fail because of it.
     """
     if not verdict.admitted or verdict.level < "L3":
         message = "only an admitted, source-validated proposal becomes a rule"
@@ -107,6 +111,7 @@ def draft_rule(
     else:
         after = with_rule(text, rule, before=_overridden(rule, ruleset, name))
     extended = parse_rules(after, source=name)
+    _check_clean(extended, rule.id, name)
     return Draft(
         rule,
         extended,
@@ -143,16 +148,30 @@ def what_moves(trace: Trace | None, old: RuleSet, new: RuleSet) -> Moves:
     return Moves(tuple(moves), _kernels(members), trace.kernel_ns)
 
 
+def _check_clean(extended: RuleSet, added: RuleId, name: str) -> None:
+    """Refuse a rule that makes lint fail; what was wrong before it is not its fault."""
+    line = extended.by_id[added].line
+    found = [
+        finding
+        for finding in lint_rules(extended, source=name)
+        if finding.severity == "error"
+        and (finding.location == f"{name}:{line}" or f'"{added}"' in finding.message)
+    ]
+    if found:
+        raise rule_file_error(found)
+
+
 def _rule(verdict: Verdict, acceptance: Acceptance, ruleset: RuleSet, trace: Trace | None) -> Rule:
     proposal = verdict.proposal
     examples = _examples(verdict)
-    return Rule(
+    rule = Rule(
         id=new_rule_id(proposal.category, proposal.kernel, ruleset.by_id),
         category=CategoryId(proposal.category),
         kernel=proposal.kernel,
         grade="validated",
         op=proposal.op,
         input_dtypes=proposal.input_dtypes,
+        dtypes_unknown=verdict.dtypes_unknown,
         overrides=proposal.overrides,
         examples=examples,
         counterexamples=_near_misses(verdict, examples, ruleset, trace),
@@ -160,6 +179,22 @@ def _rule(verdict: Verdict, acceptance: Acceptance, ruleset: RuleSet, trace: Tra
         proposed_by=None if proposal.origin == Origin() else proposal.origin,
         accepted_by=acceptance,
     )
+    return replace(rule, overrides=(*rule.overrides, *_also_overridden(rule, ruleset)))
+
+
+def _also_overridden(rule: Rule, ruleset: RuleSet) -> tuple[RuleId, ...]:
+    """Give rules that would take its names next, of a catch-all it takes from by declaration."""
+    pattern, matcher, found = Pattern(rule.kernel), Matcher(ruleset), dict[RuleId, None]()
+    known = (name for other in ruleset.rules for name in other.examples if pattern.found_in(name))
+    for name in (*rule.examples, *known) if rule.overrides else ():
+        takers = [one for one in matcher.matching_name(name) if is_catch_all(one)]
+        declared = {one.category for one in takers if declares(rule, one)}
+        found.update(
+            dict.fromkeys(
+                one.id for one in takers if one.category in declared and not declares(rule, one)
+            )
+        )
+    return tuple(found)
 
 
 def _examples(verdict: Verdict) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from agent.review.gatetrace import (
     dtype_findings,
     matched_traces,
     needs_findings,
+    told_by_absence,
 )
 from agent.ruleset.match import Pattern
 from agent.ruleset.patterns import check_pattern
@@ -220,7 +221,7 @@ def _traced(docket: Docket) -> Iterator[Finding]:
     docket.confirmation = confirm(docket.proposal, found, runs, open_signatures, docket.source)
     yield from docket.confirmation.findings
     if found.complete:
-        yield from needs_findings(docket.proposal, found, docket.confirmation)
+        yield from needs_findings(docket.proposal, found, docket.confirmation, open_signatures)
 
 
 def _lookalikes(docket: Docket) -> Iterator[Finding]:
@@ -260,6 +261,7 @@ def _verdict(docket: Docket, *, name_safe: bool) -> Verdict:
         evidence=matched_traces(evidence, docket.source, docket.trace),
         end_state=end_state,
         matched=_matched(docket),
+        dtypes_unknown=found is not None and told_by_absence(docket.proposal, found),
     )
 
 

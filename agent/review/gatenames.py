@@ -153,6 +153,11 @@ def _needed(node: Node) -> tuple[str, ...]:
     return tuple(pieces)
 
 
+def is_catch_all(rule: Rule) -> bool:
+    """Tell whether a rule holds kernels for want of a better one; a validated one never does."""
+    return rule.category in CATCH_ALL and rule.grade != "validated"
+
+
 @lru_cache(maxsize=8)
 def _matcher(ruleset: RuleSet) -> Matcher:
     return Matcher(ruleset)
@@ -246,7 +251,7 @@ def _from_rule(proposal: Proposal, rule: Rule, example: str, found: _Gathered) -
 
 def _may_take(proposal: Proposal, rule: Rule) -> bool:
     """Tell whether a declared override may take a rule's kernels: only from a catch-all."""
-    if rule.category not in CATCH_ALL or rule.grade == "validated":
+    if not is_catch_all(rule):
         return False
     probe = Rule(
         RuleId("proposal"), CategoryId(proposal.category), proposal.kernel, "validated",

@@ -10,6 +10,7 @@ import re2
 from agent.core.kernels import FrameUse, Signature, Trace
 from agent.core.proposals import Evidence, Finding, Proposal
 from agent.core.source import Examination, SourceIndex
+from agent.core.text import shown as quoted
 from agent.review.gatenames import applies
 from agent.ruleset.match import Pattern
 
@@ -108,22 +109,43 @@ def confirm(
     return Confirmation(frozenset(seen.shown), tuple(seen.findings), same_commit=same_commit)
 
 
+def told_by_absence(proposal: Proposal, found: Examination) -> bool:
+    """Tell whether only absence from the baseline can decide: no dtypes, and a name like others."""
+    return "OP_OR_ABSENT" in found.needs and len(proposal.input_dtypes) < 2
+
+
 def needs_findings(
-    proposal: Proposal, found: Examination, confirmation: Confirmation
+    proposal: Proposal,
+    found: Examination,
+    confirmation: Confirmation,
+    signatures: Sequence[Signature],
 ) -> Iterator[Finding]:
     """Say what only a trace can show and this one does not."""
     shown = confirmation.shown
-    stated = len(proposal.input_dtypes) >= 2
-    if "OP_OR_ABSENT" in found.needs and not (stated or shown & {"OP", "ABSENT"}):
-        message = "the name does not tell that the source was FP8"
-        hint = "state op and input_dtypes, or give a baseline run without the kernel"
-        yield Finding("E_NOT_DECIDABLE", message, hint=hint)
+    if told_by_absence(proposal, found):
+        yield _absence(confirmation, signatures)
     elif "OP" in found.needs and not shown & {"OP", "STK"}:
         message = "neither the source nor the name tells the direction of the conversion"
         yield Finding("E_NOT_DECIDABLE", message, hint="a trace with the op's dtypes tells")
     if "OP_OR_STK" in found.needs and not shown & {"OP", "STK"}:
         message = "a shared ATen kernel needs the launching op or the stack of a trace"
         yield Finding("E_NOT_DECIDABLE", message, hint="else only the Elementwise family fits")
+
+
+def _absence(confirmation: Confirmation, signatures: Sequence[Signature]) -> Finding:
+    """Say whether absence from the baseline decides: not where the trace knows the dtypes."""
+    known = next((one for one in signatures if any(one.input_dtypes)), None)
+    if known is not None:
+        dtypes = ", ".join(map(quoted, known.input_dtypes[:2]))
+        message = f"the trace knows what it converts: {known.op or 'the op'} has [{dtypes}]"
+        hint = "state op and input_dtypes: the name alone takes every copy of that name"
+        return Finding("E_NOT_DECIDABLE", message, hint=hint)
+    if "ABSENT" not in confirmation.shown:
+        message = "the name does not tell that the source was FP8"
+        hint = "state op and input_dtypes, or give a baseline run without the kernel"
+        return Finding("E_NOT_DECIDABLE", message, hint=hint)
+    message = "told by its absence from the baseline: it takes only launches of unknown dtypes"
+    return Finding("E_ONLY_UNKNOWN_DTYPES", message, "note")
 
 
 def matched_traces(

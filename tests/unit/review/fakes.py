@@ -16,6 +16,8 @@ from agent.ruleset.codec import load_builtin, parse_rules
 from tests.builders import evidence, proposal, signature, stats, trace
 
 ADA = Acceptance("Ada Reviewer <ada@example.invalid>", "2026-02-03")
+GATES = ("findings", "level", "admitted", "dtypes_unknown")
+"""What of a verdict is the gate's, not the proposal's."""
 SOURCE = tuple(f"line {number}" for number in range(1, 41))
 
 
@@ -34,7 +36,7 @@ def pin(**fields: object) -> Pin:
 
 
 def verdict(name: str = "_my_stage2", category: str = "Attention", **fields: object) -> Verdict:
-    given = {key: fields.pop(key) for key in ("findings", "level", "admitted") if key in fields}
+    given = {key: fields.pop(key) for key in GATES if key in fields}
     values: dict[str, object] = {
         "id": f"id-{name}",
         "category": category,

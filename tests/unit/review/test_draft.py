@@ -8,15 +8,16 @@ import pytest
 from agent.core.proposals import Finding, Origin
 from agent.core.rules import RuleId
 from agent.errors import RuleFileError
-from agent.review.draft import Moves, draft_rule, unified_diff, what_moves
+from agent.review.draft import Draft, Moves, draft_rule, unified_diff, what_moves
 from agent.ruleset.codec import builtin_version, load_builtin, parse_rules
+from agent.ruleset.lint import lint_rules
 from agent.ruleset.match import Matcher
 from tests.builders import rule, ruleset, signature, stats, trace
 from tests.unit.review.fakes import ADA, small_trace, verdict
 
 MINE = (
     "# ours\nschema = 1\nversion = 4\n\n[[category]]\nid = 'Attention'\ntitle = 'A'\n\n"
-    "[[rule]]\nid = 'attention.mine'  # kept\ncategory = 'Attention'\nkernel = '^_my'\ngrade = 'vendor'\n"
+    "[[rule]]\nid = 'attention.mine'  # kept\ncategory = 'Attention'\nkernel = '^_my_\\w+1'\ngrade = 'vendor'\n"
     "examples = ['_my_stage1']\n"
 )
 
@@ -144,13 +145,68 @@ def test_a_rule_the_file_cannot_take_is_a_rule_file_error() -> None:
 
 def test_ids_do_not_collide_with_any_rule_in_force() -> None:
     first = draft_rule(verdict(), ADA, text=None, ruleset=load_builtin())
-    again = draft_rule(verdict(op="^x$"), ADA, text=first.after, ruleset=first.ruleset)
+    wanted = verdict("x_my_stage2", kernel="_my_stage2$")
+    again = draft_rule(wanted, ADA, text=first.after, ruleset=first.ruleset)
     assert [first.rule.id, again.rule.id] == ["attention.my-stage2", "attention.my-stage2-2"]
 
 
 def test_names_that_are_not_unicode_are_no_examples() -> None:
-    wanted = verdict(kernel="stage2", kernels=("stage2\ud800", "stage2"))
-    run = small_trace("stage2\ud800", "stage2", "stage_x\ud800")
+    wanted = verdict(kernel="my_stage2", kernels=("my_stage2\ud800", "my_stage2"))
+    run = small_trace("my_stage2\ud800", "my_stage2", "my_stage_x\ud800")
     draft = draft_rule(wanted, ADA, text=None, ruleset=ruleset(), trace=run)
-    assert draft.rule.examples == ("stage2",)
+    assert draft.rule.examples == ("my_stage2",)
     assert draft.rule.counterexamples == ()
+
+
+COPY = (
+    "void at::native::elementwise_kernel_manual_unroll<128, 8, at::native::gpu_kernel_impl<"
+    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const"
+    "::{lambda()#12}::operator()() const::{lambda(c10::BFloat16)#1}>(at::TensorIteratorBase&, "
+    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const"
+    "::{lambda()#12}::operator()() const::{lambda(c10::BFloat16)#1} const&)::{lambda(int, bool)#1}>"
+    "(int, {lambda(int, bool)#1})"
+)
+BFLOAT16, FP8 = "c10::BFloat16", "c10::Float8_e4m3fnuz"
+
+
+def read_cast() -> Draft:
+    """A cast that was told by its absence from the baseline, as the gate admits it."""
+    wanted = verdict(
+        COPY,
+        "CastFromFP8",
+        kernel=r"gpu_kernel_impl<.*direct_copy_kernel_cuda.*lambda\(c10::BFloat16\)",
+        overrides=("elementwise.aten",),
+        dtypes_unknown=True,
+    )
+    return draft_rule(wanted, ADA, text=None, ruleset=load_builtin())
+
+
+def test_a_cast_told_by_absence_takes_no_copy_whose_dtypes_are_known() -> None:
+    matcher = Matcher(read_cast().ruleset)
+    known = {
+        dtypes: matcher.label(signature(COPY, op="aten::copy_", input_dtypes=dtypes)).category
+        for dtypes in ((BFLOAT16, "float"), (FP8, BFLOAT16), (BFLOAT16, FP8))
+    }
+    assert list(known.values()) == ["Elementwise", "CastToFP8", "CastFromFP8"]
+    assert matcher.label(signature(COPY, replayed=True)).rule_id == read_cast().rule.id
+
+
+def test_a_cast_told_by_absence_leaves_the_rule_file_clean() -> None:
+    draft = read_cast()
+    assert draft.rule.overrides == ("elementwise.aten", "elementwise.words")
+    found = lint_rules(parse_rules(draft.after))
+    assert [finding for finding in found if finding.severity == "error"] == []
+
+
+def test_nothing_is_overridden_for_a_rule_that_declares_nothing() -> None:
+    wanted = verdict("_add_my_kernel", kernel="^_add_my_kernel$")
+    with pytest.raises(RuleFileError) as caught:
+        draft_rule(wanted, ADA, text=None, ruleset=load_builtin())
+    assert {finding.code for finding in caught.value.findings} == {"RS026"}
+
+
+def test_what_was_wrong_with_the_file_before_is_no_reason_to_refuse() -> None:
+    broken = MINE.replace("_my_\\w+1", "kernel")
+    broken = broken.replace("'_my_stage1'", "'kernel_1'")
+    assert any(one.severity == "error" for one in lint_rules(parse_rules(broken)))
+    assert draft_rule(verdict(), ADA, text=broken, ruleset=parse_rules(broken)).rule.examples

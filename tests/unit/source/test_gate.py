@@ -329,8 +329,24 @@ def test_a_read_cast_needs_dtypes_or_a_baseline(serving: Serving) -> None:
     without = trace({signature("moe_gemm1_0"): stats()})
     also = judge_read(serving, read_cast(serving), **bare, trace=run, baseline=without)
     assert codes(also) == []
+    assert also.dtypes_unknown
+    assert [one.code for one in also.findings if one.code.startswith("E_ONLY")]
     both = judge_read(serving, read_cast(serving), **bare, trace=run, baseline=run)
     assert codes(both) == ["E_NOT_DECIDABLE"]
+    assert not judge_read(serving, read_cast(serving)).dtypes_unknown
+
+
+@pytest.mark.parametrize("dtypes", [("c10::BFloat16", "float"), WRITE_DTYPES, READ_DTYPES])
+def test_absence_settles_nothing_where_the_trace_knows_the_dtypes(
+    serving: Serving, dtypes: tuple[str, ...]
+) -> None:
+    known = signature(FROM_FP8, op="aten::copy_", input_dtypes=dtypes)
+    run = trace({signature(FROM_FP8): stats(), known: stats()})
+    without = trace({signature("moe_gemm1_0"): stats()})
+    bare = {"input_dtypes": (), "op": "", "trace": run, "baseline": without}
+    verdict = judge_read(serving, read_cast(serving), **bare)
+    assert codes(verdict) == ["E_NOT_DECIDABLE"]
+    assert f"[{', '.join(dtypes)}]" in verdict.errors[0].message
 
 
 @pytest.mark.parametrize(
