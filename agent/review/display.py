@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent.compare.figures import Millis, fraction_of, percent
 from agent.core.proposals import Evidence, Finding, Verdict
 from agent.core.text import shown
 from agent.errors import SourceError
@@ -18,6 +19,7 @@ ReadSource = Callable[[Evidence, int, int], Sequence[str]]
 CONTEXT_LINES = 3
 MAX_NAME, MAX_KERNELS, MAX_SOURCE_WIDTH, MAX_RATIONALE = 160, 8, 200, 1_000
 _TAB = "    "
+_MILLIS = Millis(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,19 @@ def presented(
     )
 
 
+def summary(verdict: Verdict, draft: Draft, *, position: str) -> Line:
+    """Give in one line what is decided on."""
+    moves = draft.moves
+    moved = (
+        f"moves {counted(moves.names, 'name')}, {milliseconds(moves.time_ns)}"
+        f"{share(moves.time_ns, moves.total_ns)}"
+        if moves.total_ns
+        else "moves: not known without a trace"
+    )
+    category = shown(verdict.proposal.category)
+    return Line(f"{position}  {shown(draft.rule.id)}  {category}  {moved}", "heading")
+
+
 def found(findings: Sequence[Finding]) -> Iterator[Line]:
     """Give the gate's findings."""
     for finding in findings:
@@ -55,13 +70,15 @@ def found(findings: Sequence[Finding]) -> Iterator[Line]:
 
 
 def milliseconds(time_ns: int) -> str:
-    """Give nanoseconds as milliseconds, cut at the microsecond."""
-    return f"{time_ns // 1_000_000:,}.{time_ns // 1_000 % 1_000:03d} ms"
+    """Give nanoseconds as milliseconds, rounded to the microsecond as in every report."""
+    return f"{_MILLIS(time_ns)} ms"
 
 
 def share(time_ns: int, total_ns: int) -> str:
     """Give a part of a whole in percent, or nothing where there is no whole."""
-    return f" ({100 * time_ns / total_ns:.2f} % of kernel time)" if total_ns else ""
+    if not total_ns:
+        return ""
+    return f" ({percent(fraction_of(time_ns, total_ns), signed=False)} of kernel time)"
 
 
 def counted(number: int, what: str) -> str:

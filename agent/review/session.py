@@ -15,7 +15,7 @@ from agent.core.rules import Rule
 from agent.core.text import shown
 from agent.errors import ReviewError, RuleFileError
 from agent.review.commit import Committed
-from agent.review.display import Line, ReadSource, Style, found, presented
+from agent.review.display import Line, ReadSource, Style, found, presented, summary
 from agent.review.draft import Draft, Moves
 from agent.review.edit import edit_text, edited, with_change
 
@@ -136,9 +136,11 @@ class _Session:
         try:
             draft = self._desk.draft(verdict)
         except RuleFileError as err:
-            self._show(Line(f"{position}  the rule file cannot take {_title(verdict)}", "heading"))
-            self._show(*found(err.findings or (Finding(err.code, err.message),)))
-            return Outcome(verdict, "pending", reason=err.message)
+            title = Line(f"{position}  the rule file cannot take {_title(verdict)}", "heading")
+            self._show(title, *found(err.findings or (Finding(err.code, err.message),)))
+            if self._accept_validated:
+                return Outcome(verdict, "pending", reason=err.message)
+            return self._ask(verdict, None, position)
         self._show(*presented(verdict, draft, self._desk.read, position=position))
         if self._accept_validated:
             return self._accept_unasked(verdict, draft)
@@ -150,14 +152,16 @@ class _Session:
             return Outcome(verdict, "pending", draft.rule, draft.moves)
         return self._accept(verdict, draft)
 
-    def _ask(self, verdict: Verdict, draft: Draft, position: str) -> Outcome:
+    def _ask(self, verdict: Verdict, draft: Draft | None, position: str) -> Outcome:
+        """Ask until something is decided; without a draft nothing can be accepted."""
         while True:
+            if draft is not None:
+                self._show(Line(), summary(verdict, draft, position=position))
             match self._key():
                 case "a":
-                    try:
-                        return self._accept(verdict, draft)
-                    except ReviewError as err:
-                        self._error(err)
+                    accepted = self._try_to_accept(verdict, draft)
+                    if accepted is not None:
+                        return accepted
                 case "r":
                     return self._reject(verdict, draft)
                 case "e":
@@ -166,7 +170,7 @@ class _Session:
                         return self._after_edit(verdict, changed, position)
                 case "s":
                     self._desk.decide(self._decision(verdict, "skip"))
-                    return Outcome(verdict, "skipped", draft.rule, draft.moves)
+                    return _outcome(verdict, "skipped", draft)
                 case "q":
                     raise _Quit
                 case _:
@@ -190,12 +194,23 @@ class _Session:
         self._show(Line(f"accepted {shown(draft.rule.id)}: commit {shown(done.place)}", "heading"))
         return Outcome(verdict, "accepted", draft.rule, draft.moves, done)
 
-    def _reject(self, verdict: Verdict, draft: Draft) -> Outcome:
+    def _try_to_accept(self, verdict: Verdict, draft: Draft | None) -> Outcome | None:
+        """Accept, or say why that cannot be."""
+        if draft is None:
+            self._show(Line("the rule file cannot take it as it is", "warning"))
+            return None
+        try:
+            return self._accept(verdict, draft)
+        except ReviewError as err:
+            self._error(err)
+            return None
+
+    def _reject(self, verdict: Verdict, draft: Draft | None) -> Outcome:
         reason = self._console.ask("reason: ")
         if reason is None:
             raise _Quit
         self._desk.decide(self._decision(verdict, "reject", reason.strip()))
-        return Outcome(verdict, "rejected", draft.rule, draft.moves, reason=reason.strip())
+        return _outcome(verdict, "rejected", draft, reason=reason.strip())
 
     def _edit(self, verdict: Verdict) -> Verdict | None:
         """Let the person change the proposal until the gate admits it; None to go back."""
@@ -253,6 +268,11 @@ class _Session:
     def _show(self, *lines: Line) -> None:
         for line in lines:
             self._console.line(line.text, line.style)
+
+
+def _outcome(verdict: Verdict, state: State, draft: Draft | None, *, reason: str = "") -> Outcome:
+    rule, moves = (draft.rule, draft.moves) if draft is not None else (None, None)
+    return Outcome(verdict, state, rule, moves, reason=reason)
 
 
 def _title(verdict: Verdict) -> str:

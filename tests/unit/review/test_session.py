@@ -221,6 +221,33 @@ def test_a_rule_the_file_cannot_take_stays_pending() -> None:
     assert "cannot take" in console.text
 
 
+SHADOWED = (
+    "schema = 1\nversion = 1\n\n[[rule]]\nid = 'mla.mine'\ncategory = 'MLA'\nkernel = '^_my_stage'\n"
+    "grade = 'vendor'\nexamples = ['_my_stage9']\ncounterexamples = ['x']\n"
+)
+
+
+def test_a_rule_that_breaks_lint_is_not_accepted() -> None:
+    desk = FakeDesk(text=SHADOWED)
+    outcome, desk, console = _played("a", "r", "shadowed", desk=desk)
+    assert outcome.state == "rejected"
+    assert desk.text == SHADOWED
+    assert 'RS024 label-rules.toml:12 rule "attention.my-stage2" never decides' in console.text
+    assert "cannot take it as it is" in console.text
+    outcomes, console = _unasked(verdict(), desk=desk)
+    assert [one.state for one in outcomes] == ["pending"]
+    assert "attention.my-stage2" in outcomes[0].reason
+
+
+def test_the_last_line_above_the_prompt_says_what_is_decided_on() -> None:
+    _, _, console = _played("?", "s")
+    expected = (
+        "1/1  attention.my-stage2  Attention  moves 1 name, 3.000 ms (33.33 % of kernel time)"
+    )
+    assert [line for line in console.lines if line.startswith("1/1")][1:] == [expected] * 2
+    assert console.lines[-1] == expected
+
+
 def _unasked(*wanted: Verdict, desk: FakeDesk) -> tuple[tuple[Outcome, ...], FakeConsole]:
     console = FakeConsole(["r", "no"])
     return review(wanted, desk.desk(), console, accept_validated=True), console
@@ -237,9 +264,10 @@ def test_accept_validated_asks_nobody_and_shows_every_diff() -> None:
 
 def test_accept_validated_leaves_conflicts_to_a_person() -> None:
     desk = FakeDesk()
-    _unasked(verdict("_my_stage2"), desk=desk)
+    _unasked(verdict("_my_stage2", kernel="^_my_stage_?[12]$"), desk=desk)
+    assert "id = 'attention.my-stage'" in (desk.text or "")
     taking = verdict(
-        "_my_stage", category="MLA", kernel="^_my_", overrides=("attention.my-stage2",)
+        "_my_stage1", category="MLA", kernel="^_my_stage1$", overrides=("attention.my-stage",)
     )
     outcomes, console = _unasked(taking, desk=desk)
     assert [outcome.state for outcome in outcomes] == ["pending"]
