@@ -19,7 +19,7 @@ from agent.compare.replaced import Replacement
 from agent.compare.rows import CategoryRow, KernelRow, Side
 from agent.compare.sides import RankTotal, SideSummary, summarise
 from agent.compare.table import TraceDiff
-from agent.compare.targets import Target, TargetRule
+from agent.compare.targets import KernelTarget, Target, TargetRule
 from agent.compare.work import Delta, Work
 from agent.core.proposals import Evidence, Finding
 from agent.core.rules import Coverage, LabelledTrace, RuleSet
@@ -47,7 +47,7 @@ def label_document(labelled: LabelledTrace, *, top: int = 10, rollup: bool = Fal
             for row in label_categories(labelled, rollup=rollup)
         ],
         "unlabelled": [_unlabelled(row, side.kernel_ns) for row in top_unlabelled(labelled, top)],
-        "warnings": list(map(_finding, label_findings(labelled, side))),
+        "warnings": list(map(finding_document, label_findings(labelled, side))),
         "ruleset": ruleset_document(labelled.ruleset),
     }
 
@@ -72,10 +72,11 @@ def diff_document(diff: TraceDiff, *, top: int = 0, gates: Sequence[GateResult] 
             "kernels": list(map(_impact, diff.kernel_impacts[: top or None])),
         },
         "targets": list(map(_target, diff.targets)),
+        "kernel_targets": list(map(_kernel_target, diff.kernel_targets)),
         "replacements": [_replacement(pair, diff.against) for pair in diff.replacements],
         "aliases": list(map(_alias, diff.aliases)),
         "noise": _noise(diff.noise),
-        "warnings": list(map(_finding, diff.findings)),
+        "warnings": list(map(finding_document, diff.findings)),
         "ruleset": ruleset_document(diff.ruleset),
         "rollup": diff.rollup,
         "gates": [
@@ -243,6 +244,19 @@ def _target(target: Target) -> Json:
     }
 
 
+def _kernel_target(target: KernelTarget) -> Json:
+    return {
+        "id": target.row.category,
+        "kernel": target.row.name,
+        "kind": target.kind,
+        "bound_ns": target.bound_ns,
+        "cost_ns": target.cost_ns,
+        "suggested_predecessor": target.replaces,
+        **_both_sides(target.row.base, target.row.new),
+        "rules": list(map(_target_rule, target.rules)),
+    }
+
+
 def _target_rule(rule: TargetRule) -> Json:
     return {
         "id": rule.rule_id,
@@ -320,7 +334,8 @@ def _range(values: Range) -> Json:
     }
 
 
-def _finding(finding: Finding) -> Json:
+def finding_document(finding: Finding) -> Json:
+    """Give what a finding says, without its place."""
     return {"code": finding.code, "message": finding.message, "severity": finding.severity}
 
 

@@ -10,12 +10,11 @@ from agent.core.proposals import Evidence
 from agent.core.rules import Rule, RuleSet
 from agent.core.source import RepoInfo
 from agent.core.text import shown
-from agent.render.documents import Json, evidence_document, ruleset_document
+from agent.render.documents import SCHEMA, Json, evidence_document, ruleset_document
 
 if TYPE_CHECKING:
     from agent.source.verify import EvidenceStatus
 
-SCHEMA = 1
 NOT_CHECKED = "NOT_CHECKED"
 Checked = tuple[Rule, "tuple[EvidenceStatus, ...]"]
 

@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from agent.core.proposals import Evidence, Finding, Origin
 from agent.core.rules import Category, Rule, RuleSet
 from agent.core.text import shown, shown_block
-from agent.render.documents import Json, evidence_document, ruleset_document
+from agent.render.documents import (
+    SCHEMA,
+    Json,
+    evidence_document,
+    finding_document,
+    ruleset_document,
+)
 from agent.ruleset.moves import Move
 from agent.ruleset.namelist import NamesReport
 
-SCHEMA = 1
 MAX_NAME = 120
 
 
@@ -35,9 +40,7 @@ def lint_document(ruleset: RuleSet, findings: Sequence[Finding], moves: Sequence
         "ruleset": ruleset_document(ruleset),
         "findings": [
             {
-                "code": finding.code,
-                "message": finding.message,
-                "severity": finding.severity,
+                **finding_document(finding),
                 "location": finding.location,
                 "hint": finding.hint,
             }

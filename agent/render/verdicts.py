@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from agent.core.proposal_form import proposal_json
 from agent.core.proposals import Finding, Verdict
 from agent.core.text import shown
-from agent.render.documents import Json
+from agent.render.documents import SCHEMA, Json, finding_document
 
-SCHEMA = 1
 Judged = tuple[int, Verdict | None, tuple[Finding, ...]]
 """Line number, verdict (None where the line is no proposal), findings."""
 
@@ -53,9 +52,6 @@ def _verdict(number: int, verdict: Verdict | None, findings: tuple[Finding, ...]
         "verdict": "admitted" if verdict and verdict.admitted else "rejected",
         "level": verdict.level if verdict else "L0",
         "end_state": verdict.end_state if verdict else "",
-        "findings": [
-            {"code": finding.code, "message": finding.message, "severity": finding.severity}
-            for finding in findings
-        ],
+        "findings": list(map(finding_document, findings)),
         "rule": proposal_json(verdict.proposal) if verdict else None,
     }

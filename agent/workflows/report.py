@@ -12,12 +12,12 @@ from agent.core.proposals import Finding
 from agent.core.text import shown
 from agent.errors import UsageError
 from agent.proposing.providers.base import Usage
+from agent.render.documents import SCHEMA, Json, finding_document
 from agent.review.display import counted, milliseconds
 from agent.review.session import Outcome, count_states
 from agent.workflows.propose import ProposeResult
 from agent.workflows.review import ReviewResult
 
-SCHEMA = 1
 MAX_PATTERN = 60
 
 
@@ -135,13 +135,11 @@ def exit_code(result: ProposeResult) -> int:
     return int(refused or bool(answers & {"failed", "unasked"}))
 
 
-def findings_json(findings: Sequence[Finding]) -> list[dict[str, str]]:
+def findings_json(findings: Sequence[Finding]) -> list[Json]:
     """Give findings as `{code, message, severity}`, with location and hint where there are any."""
     return [
         {
-            "code": finding.code,
-            "message": finding.message,
-            "severity": finding.severity,
+            **finding_document(finding),
             **({"location": finding.location} if finding.location else {}),
             **({"hint": finding.hint} if finding.hint else {}),
         }
