@@ -10,17 +10,18 @@ import multiprocessing
 import os
 import signal
 import sys
+from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Final, Self
 
-from agent.core.kernels import Trace
+from agent.core.kernels import KernelTable, Signature, Trace
 from agent.errors import TraceError
 from agent.traces.inflate import Progress, ReadProgress
 from agent.traces.reader import find_files, read_trace
@@ -30,7 +31,23 @@ WORTHWHILE_BYTES: Final = 8_000_000
 
 _REPORT_BYTES: Final = 1_000_000
 
-_Message = ReadProgress | Trace | Exception
+_COLUMNS: Final = tuple(
+    column.name for column in fields(KernelTable) if column.name != "signatures"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bare:
+    """A trace whose events follow, column by column: no copy of all of them is ever needed.
+
+    `tables` has, for each rank, the signatures of its events and the type of each column, or None.
+    """
+
+    trace: Trace
+    tables: tuple[tuple[tuple[Signature, ...], str] | None, ...]
+
+
+_Message = ReadProgress | _Bare | Exception
 
 
 class Readers:
@@ -117,15 +134,15 @@ class Readers:
             assert isinstance(connection, Connection)  # noqa: S101 - nothing else is waited for
             number, process = self._reading[connection]
             try:
-                message: _Message = connection.recv()
-            except EOFError:
+                received = _receive(connection)
+            except (EOFError, OSError):  # at a message's start, or inside it
                 process.join()
-                message = _ended(self._runs[number], process.exitcode)
-            if isinstance(message, ReadProgress):
+                received = _ended(self._runs[number], process.exitcode)
+            if isinstance(received, ReadProgress):
                 if self._progress:
-                    self._progress(message)
+                    self._progress(received)
                 continue
-            self._outcomes[number] = message
+            self._outcomes[number] = received
             del self._reading[connection]
             connection.close()
             process.join()
@@ -138,16 +155,54 @@ def read_and_send(connection: Connection, run: str, salvage: bool, watched: bool
     An interrupt is for the process that waits: it ends this one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    outcome: Trace | Exception
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
             report = _Reports(connection, run).report if watched else None
-            outcome = read_trace([run], salvage=salvage, progress=report)
+            trace = read_trace([run], salvage=salvage, progress=report)
         except BrokenPipeError:
             raise
         except Exception as err:  # noqa: BLE001 - raised again where the result is waited for
-            outcome = err
-        connection.send(outcome)
+            connection.send(err)
+        else:
+            _send(connection, trace)
+
+
+def _send(connection: Connection, trace: Trace) -> None:
+    tables = [rank.kernels for rank in trace.ranks]
+    ranks = tuple(replace(rank, kernels=None) for rank in trace.ranks)
+    forms = tuple(
+        None
+        if table is None
+        else (table.signatures, "".join(column.typecode for column in _columns(table)))
+        for table in tables
+    )
+    connection.send(_Bare(replace(trace, ranks=ranks), forms))
+    for table in tables:
+        for column in _columns(table) if table is not None else ():
+            connection.send_bytes(memoryview(column).cast("B") if column else b"")
+
+
+def _receive(connection: Connection) -> ReadProgress | Trace | Exception:
+    """Take one message.
+
+    Raises:
+        EOFError, OSError: the other process ended.
+    """
+    message: _Message = connection.recv()
+    if not isinstance(message, _Bare):
+        return message
+    ranks = []
+    for rank, form in zip(message.trace.ranks, message.tables, strict=True):
+        if form is not None:
+            signatures, types = form
+            columns = [array(code, connection.recv_bytes()) for code in types]
+            rank = replace(rank, kernels=KernelTable(signatures, *columns))  # noqa: PLW2901
+        ranks.append(rank)
+    return replace(message.trace, ranks=tuple(ranks))
+
+
+def _columns(table: KernelTable) -> list[array[int]]:
+    return [getattr(table, name) for name in _COLUMNS]
 
 
 class _Reports:

@@ -11,6 +11,7 @@ import pytest
 
 from agent.errors import CorruptTrace, RuleFileError, TraceError
 from agent.traces.inflate import ReadProgress
+from agent.traces.profile import write_profile
 from agent.traces.reader import read_trace
 from agent.workflows import readers
 from agent.workflows.readers import Readers
@@ -53,6 +54,19 @@ def test_the_traces_are_the_same_and_in_order(tmp_path):
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3, 4)]
     with Readers(runs, worthwhile=0) as side_by_side:
         assert side_by_side._reading
+        assert list(side_by_side.traces()) == [read_trace([run]) for run in runs]
+
+
+@pytest.mark.usefixtures("_each_start")
+def test_runs_of_several_files_and_without_a_timeline_come_through(tmp_path):
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(3):
+        trace_file(folder / f"TP-{rank}.json", 4 + rank)
+    profile = tmp_path / "run.profile"
+    profile.write_bytes(write_profile(read_trace([folder])))
+    runs = [str(folder), str(profile)]
+    with Readers(runs, worthwhile=0) as side_by_side:
         assert list(side_by_side.traces()) == [read_trace([run]) for run in runs]
 
 
