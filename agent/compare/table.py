@@ -9,12 +9,12 @@ is to be said first (not comparable, incomplete capture, unequal work) stands fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.compare.aliases import Alias, match_aliases
-from agent.compare.capture import capture_findings, examine_captures, read_findings
+from agent.compare.capture import Capture, capture_findings, examine_captures, read_findings
 from agent.compare.comparable import comparability_findings, unresolved_findings
 from agent.compare.impact import Against, Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
@@ -25,7 +25,7 @@ from agent.compare.phases import By, as_by, split
 from agent.compare.replaced import Replacement, suggest_replacements
 from agent.compare.rows import CategoryRow, category_rows, kernel_rows, total_of
 from agent.compare.sides import SideSummary, summarise
-from agent.compare.targets import Target, find_targets
+from agent.compare.targets import KernelTarget, Target, find_kernel_targets, find_targets
 from agent.compare.work import Work, compare_work
 from agent.core.frames import Tabular
 from agent.core.kernels import Trace
@@ -56,6 +56,7 @@ class TraceDiff(Tabular):
     impacts: tuple[Impact, ...]
     kernel_impacts: tuple[Impact, ...]
     targets: tuple[Target, ...]
+    kernel_targets: tuple[KernelTarget, ...]
     replacements: tuple[Replacement, ...]
     aliases: tuple[Alias, ...]
     noise: Noise
@@ -111,7 +112,7 @@ class TraceDiff(Tabular):
     @property
     def conclusive(self) -> bool:
         """Tell whether costs and savings may be claimed."""
-        return not any(finding.code in INCOMPARABLE | INCOMPLETE for finding in self.findings)
+        return _conclusive(self.findings)
 
 
 def compare_traces(
@@ -163,6 +164,7 @@ def _compare(
     totals = (base.trace.kernel_ns, new.trace.kernel_ns)
     against = Against(*totals, work.scale)
     scaled = build_ledger(rows, ratio=work.scale, claimed=claimed)
+    findings = _findings(base, new, rows, work, captures)
     diff = TraceDiff(
         base=summarise(base, captures[0]),
         new=summarise(new, captures[1]),
@@ -176,25 +178,43 @@ def _compare(
             (*kernel_impacts(kernels, against), *(pair.impact(against) for pair in replacements))
         ),
         targets=find_targets(rows, new, rollup=rollup),
+        kernel_targets=find_kernel_targets(rows, new, replacements, scale=work.scale, rollup=rollup)
+        if _conclusive(findings)
+        else (),
         replacements=replacements,
         aliases=aliases,
         noise=measure_noise(befores, afters, scale=work.scale, rollup=rollup),
-        findings=(
-            *comparability_findings(base, new, work if claimed else None),
-            *capture_findings(captures[0], "base"),
-            *capture_findings(captures[1], "new"),
-            *work_findings(work),
-            *hidden_findings(rows, totals, work.scale),
-            *unresolved_findings(base, new),
-            *read_findings(base.trace, "base"),
-            *read_findings(new.trace, "new"),
-        ),
+        findings=findings,
         rollup=rollup,
     )
     if diff.residual_ns:
         message = f"rows do not add up to the events: {diff.residual_ns} ns left"
         raise AssertionError(message)
     return diff
+
+
+def _findings(
+    base: LabelledTrace,
+    new: LabelledTrace,
+    rows: Sequence[CategoryRow],
+    work: Work,
+    captures: tuple[Capture, Capture],
+) -> tuple[Finding, ...]:
+    claimed = not any(capture.gaps for capture in captures)
+    return (
+        *comparability_findings(base, new, work if claimed else None),
+        *capture_findings(captures[0], "base"),
+        *capture_findings(captures[1], "new"),
+        *work_findings(work),
+        *hidden_findings(rows, (base.trace.kernel_ns, new.trace.kernel_ns), work.scale),
+        *unresolved_findings(base, new),
+        *read_findings(base.trace, "base"),
+        *read_findings(new.trace, "new"),
+    )
+
+
+def _conclusive(findings: Iterable[Finding]) -> bool:
+    return not any(finding.code in INCOMPARABLE | INCOMPLETE for finding in findings)
 
 
 def _compare_parts(

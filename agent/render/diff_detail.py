@@ -5,8 +5,10 @@ from __future__ import annotations
 from agent.compare.figures import decimal
 from agent.compare.impact import Impact
 from agent.compare.noise import Spread
-from agent.compare.rows import KernelRow, Side
+from agent.compare.rows import KernelRow
 from agent.compare.table import TraceDiff
+from agent.compare.targets import TargetRule
+from agent.core.rules import RuleId
 from agent.render.columns import Column, name_lines, table, wrapped
 from agent.render.ordering import sorted_kernels
 from agent.render.phrases import (
@@ -14,32 +16,64 @@ from agent.render.phrases import (
     calls_phrase,
     impact_figures,
     impact_title,
+    kernel_target_phrase,
+    micros,
     moved,
     noise_phrase,
+    pinned_phrase,
     place,
+    place_taken_phrase,
     rule_phrase,
+    rules_phrase,
     unpinned_phrase,
 )
 from agent.render.units import Millis, effect, share
 
+SHOWN_TARGETS = 5
 
-def targets(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
-    """Say for each introduced cost what removing it saves at most and where it is."""
-    if not diff.targets:
+
+def targets(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
+    """Say for each introduced or grown cost what undoing it saves at most and where it is."""
+    kernels = diff.kernel_targets[: min(top, SHOWN_TARGETS)]
+    if not (diff.targets or kernels):
         return []
-    lines = ["where to look: introduced costs, what removing each saves at most, their source"]
+    lines = ["where to look: costs, what undoing each saves at most, and their source"]
+    cited: set[RuleId] = set()
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
-        lines += wrapped(f"{target.category}: at most {bound}", width, first="  ", rest="    ")
-        for rule in target.rules:
-            lines += wrapped(rule_phrase(rule), width, first="    ", rest="      ")
-            for evidence in rule.evidence:
-                guard = f", when {evidence.guard}" if evidence.guard else ""
-                lines += wrapped(
-                    f"{place(evidence)}{guard}", width, first="      ", rest="        "
-                )
+        lines += wrapped(
+            f"{target.category}: at most {bound}, introduced category",
+            width,
+            first="  ",
+            rest="    ",
+        )
+        lines += _sources(target.rules, cited, width)
         if not target.pinned:
             lines += wrapped(unpinned_phrase(target), width, first="    ")
+    for kernel in kernels:
+        lines += wrapped(kernel_target_phrase(kernel, diff, millis), width, first="  ", rest="    ")
+        lines += name_lines(kernel.row.name, width, limit=2)
+        if kernel.replaces:
+            lines += wrapped(place_taken_phrase(kernel, millis), width, first="    ")
+            lines += name_lines(kernel.replaces, width, indent=6, limit=2)
+        lines += _sources(kernel.rules, cited, width)
+        if not kernel.pinned:
+            lines += wrapped(unpinned_phrase(kernel), width, first="    ")
+    said = pinned_phrase(diff)
+    return [*lines, *(wrapped(said, width, first="  ", rest="    ") if said else [])]
+
+
+def _sources(rules: tuple[TargetRule, ...], cited: set[RuleId], width: int) -> list[str]:
+    """Give rules and their source lines; those of a rule cited before are not given again."""
+    lines = []
+    for rule in rules:
+        again = rule.rule_id in cited and rule.evidence
+        phrase = f"{rule_phrase(rule)}, cited above" if again else rule_phrase(rule)
+        lines += wrapped(phrase, width, first="    ", rest="      ")
+        for evidence in () if again else rule.evidence:
+            guard = f", when {evidence.guard}" if evidence.guard else ""
+            lines += wrapped(f"{place(evidence)}{guard}", width, first="      ", rest="        ")
+        cited.add(rule.rule_id)
     return lines
 
 
@@ -75,7 +109,7 @@ def kernels(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
         lines += name_lines(kernel.name, width)
     for pair in diff.replacements[:top]:
         text = f"suggestion: in {pair.old.category} one kernel may have taken the other's place"
-        before, after = _per_call(pair.old.base), _per_call(pair.new.new)
+        before, after = micros(pair.old.base), micros(pair.new.new)
         change = pair.impact(diff.against)
         figures = f"per call {before} -> {after}, {effect(change.effect)} of the total"
         lines += wrapped(f"{text}; {figures}", width, first="  ", rest="    ")
@@ -138,20 +172,14 @@ def _added(signed: str) -> str:
 
 def _kernel_text(kernel: KernelRow, millis: Millis) -> str:
     calls = f"{kernel.base.count:,} -> {kernel.new.count:,} calls"
-    per_call = f"per call {_per_call(kernel.base)} -> {_per_call(kernel.new)}"
+    per_call = f"per call {micros(kernel.base)} -> {micros(kernel.new)}"
     if kernel.status == "new":
-        calls, per_call = f"{kernel.new.count:,} calls", f"per call {_per_call(kernel.new)}"
+        calls, per_call = f"{kernel.new.count:,} calls", f"per call {micros(kernel.new)}"
     elif kernel.status == "gone":
-        calls, per_call = f"{kernel.base.count:,} calls", f"per call {_per_call(kernel.base)}"
+        calls, per_call = f"{kernel.base.count:,} calls", f"per call {micros(kernel.base)}"
     status = "" if kernel.status == "both" else f" ({kernel.status})"
-    return (
-        f"{millis(kernel.delta_ns, signed=True)} ms, {kernel.category}{status}, {calls}, {per_call}"
-    )
-
-
-def _per_call(side: Side) -> str:
-    per_call = side.per_call_ns
-    return "-" if per_call is None else f"{decimal(per_call / 1_000, 2)} us"
+    delta = millis(kernel.delta_ns, signed=True)
+    return f"{delta} ms, {kernel.category}{status}, {calls}, {per_call}, {rules_phrase(kernel)}"
 
 
 def _spread_cells(spread: Spread, millis: Millis) -> list[str]:

@@ -13,7 +13,9 @@ from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, KernelRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
-from agent.compare.targets import Target
+from agent.compare.targets import TargetRule
+from agent.core.rules import RuleId
+from agent.render.diff_detail import SHOWN_TARGETS
 from agent.render.markdown import cell, code, md_table
 from agent.render.ordering import Sort, sorted_kernels, sorted_rows
 from agent.render.phrases import (
@@ -23,11 +25,14 @@ from agent.render.phrases import (
     headline,
     impact_figures,
     impact_title,
+    kernel_target_phrase,
     ledger_title,
     moved,
     noise_phrase,
     per_pass_phrase,
+    pinned_phrase,
     place,
+    place_taken_phrase,
     ranks_phrase,
     replay_phrase,
     rule_phrase,
@@ -53,7 +58,7 @@ def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
         _first(diff, millis),
         _categories(diff, millis, sort),
         _ledger(diff, millis),
-        _targets(diff, millis),
+        _targets(diff, millis, top),
         _impacts(diff),
         _kernels(diff, millis, top),
         _notes(diff, millis),
@@ -123,25 +128,38 @@ def _ledger(diff: TraceDiff, millis: Millis) -> list[str]:
     return [*lines, "", cell(per_pass_phrase(diff, millis))] if both else lines
 
 
-def _targets(diff: TraceDiff, millis: Millis) -> list[str]:
-    if not diff.targets:
+def _targets(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
+    kernels = diff.kernel_targets[: min(top, SHOWN_TARGETS)]
+    if not (diff.targets or kernels):
         return []
-    lines = ["Where to look (what removing an introduced cost saves at most, and its source):", ""]
+    lines = ["Where to look (costs, what undoing each saves at most, and their source):", ""]
+    cited: set[RuleId] = set()
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms, {share(target.bound_ns, diff.new.kernel_ns)}"
-        lines.append(f"- **{cell(target.category)}**: at most {bound}")
-        lines += _sources(target)
-    return lines
+        lines.append(f"- **{cell(target.category)}**: at most {bound}, introduced category")
+        lines += _sources(target.rules, cited)
+        lines += [] if target.pinned else [f"  - {unpinned_phrase(target)}"]
+    for kernel in kernels:
+        what = cell(kernel_target_phrase(kernel, diff, millis))
+        lines.append(f"- {code(kernel.row.name)}, {what}")
+        if kernel.replaces:
+            lines.append(f"  - {place_taken_phrase(kernel, millis)}, {code(kernel.replaces)}")
+        lines += _sources(kernel.rules, cited)
+        lines += [] if kernel.pinned else [f"  - {unpinned_phrase(kernel)}"]
+    said = pinned_phrase(diff)
+    return [*lines, "", f"{cell(said)}."] if said else lines
 
 
-def _sources(target: Target) -> list[str]:
+def _sources(rules: tuple[TargetRule, ...], cited: set[RuleId]) -> list[str]:
     lines = []
-    for rule in target.rules:
-        lines.append(f"  - {cell(rule_phrase(rule))}")
-        for evidence in rule.evidence:
+    for rule in rules:
+        again = rule.rule_id in cited and rule.evidence
+        lines.append(f"  - {cell(rule_phrase(rule))}{', cited above' if again else ''}")
+        for evidence in () if again else rule.evidence:
             guard = f", when {code(evidence.guard)}" if evidence.guard else ""
             lines.append(f"    - {code(place(evidence), limit=400)}{guard}")
-    return lines if target.pinned else [*lines, f"  - {unpinned_phrase(target)}"]
+        cited.add(rule.rule_id)
+    return lines
 
 
 def _impacts(diff: TraceDiff) -> list[str]:
@@ -166,9 +184,9 @@ def _kernels(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
     moved = [kernel for kernel in sorted_kernels(every) if kernel.base != kernel.new]
     if not moved or not top:
         return []
-    head = ["diff ms", "status", "base calls", "new calls", "category", "kernel"]
+    head = ["diff ms", "status", "base calls", "new calls", "category", "rule", "kernel"]
     rows = [_kernel(kernel, millis) for kernel in moved[:top]]
-    lines = md_table(head, rows, left=(1, 4))
+    lines = md_table(head, rows, left=(1, 4, 5))
     for pair in diff.replacements[:top]:
         old, new = code(pair.old.name), code(pair.new.name)
         where = cell(pair.old.category)
@@ -183,6 +201,7 @@ def _kernel(kernel: KernelRow, millis: Millis) -> list[str]:
         f"{kernel.base.count:,}",
         f"{kernel.new.count:,}",
         cell(kernel.category),
+        cell(", ".join(kernel.rules)),
         code(kernel.name),
     ]
 

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from agent.compare.gates import GateResult
 from agent.compare.rows import CategoryRow, KernelRow
 from agent.compare.table import TraceDiff
+from agent.compare.targets import TargetRule
 from agent.core.text import shown
 from agent.render.delimited import csv_text
-from agent.render.phrases import headline, place
+from agent.render.diff_detail import SHOWN_TARGETS
+from agent.render.phrases import headline, kernel_target_phrase, place
 from agent.render.units import Millis
 
 HEAD = (
@@ -52,10 +54,17 @@ def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
         if gate.failed
     ]
     for target in diff.targets:
-        where = [place(evidence) for rule in target.rules for evidence in rule.evidence]
         text = f"{target.category} is new, at most {millis(target.bound_ns)} ms"
-        lines.append(_annotation("warning", "introduced cost", "; ".join([text, *where])))
+        lines.append(_annotation("warning", "introduced cost", _placed(text, target.rules)))
+    for kernel in diff.kernel_targets[:SHOWN_TARGETS]:
+        text = f"{kernel_target_phrase(kernel, diff, millis)}: {kernel.row.name}"
+        lines.append(_annotation("warning", f"{kernel.kind} kernel", _placed(text, kernel.rules)))
     return "\n".join(lines) + "\n"
+
+
+def _placed(text: str, rules: Iterable[TargetRule]) -> str:
+    places = [place(evidence) for rule in rules for evidence in rule.evidence]
+    return f"{text}; as pinned in the rule: {'; '.join(places)}" if places else text
 
 
 def _rows(part: str, diff: TraceDiff, *, kernels: bool) -> Iterable[tuple[str | int, ...]]:

@@ -57,7 +57,7 @@ def _whole(diff: TraceDiff, width: int, top: int, sort: Sort) -> list[str]:
         _sides(diff, millis, width),
         _categories(diff, millis, width, sort),
         _ledger(diff, millis, width),
-        targets(diff, millis, width),
+        targets(diff, millis, width, top),
         impacts(diff, width, top),
         kernels(diff, millis, width, top),
         noise(diff, millis, width),

@@ -10,7 +10,7 @@ from agent.compare.replaced import Replacement
 from agent.compare.rows import CategoryRow, KernelRow, Side
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
-from agent.compare.targets import TargetRule
+from agent.compare.targets import KernelTarget, TargetRule
 from agent.core.proposals import Evidence
 from agent.core.rules import GRADES, Rule
 from agent.core.text import shown_block
@@ -32,10 +32,13 @@ from agent.render.phrases import (
     calls_phrase,
     impact_figures,
     impact_title,
+    kernel_target_phrase,
     longest,
     moved,
     noise_phrase,
+    pinned_phrase,
     place,
+    place_taken_phrase,
     ranks_phrase,
     replay_phrase,
     summed,
@@ -59,14 +62,33 @@ def kernel_table(row: CategoryRow, diff: TraceDiff, millis: Millis, top: int) ->
 
 
 def target_section(diff: TraceDiff, millis: Millis) -> str:
-    """Say for each introduced cost what removing it saves at most and where it comes from."""
+    """Say for each introduced or grown cost what undoing it saves at most and its source."""
     items = []
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
         rules = "".join(_target_rule(rule) for rule in target.rules)
         nothing = "" if target.pinned else paragraph(unpinned_phrase(target), css="soft")
-        items.append(f"<h3>{text(target.category)}: at most {text(bound)}</h3>{rules}{nothing}")
+        items.append(
+            f"<h3>{text(target.category)}: at most {text(bound)}, introduced category</h3>"
+            f"{rules}{nothing}"
+        )
+    items += [_kernel_target(target, diff, millis) for target in diff.kernel_targets]
+    if items:
+        items.append(paragraph(pinned_phrase(diff), css="soft"))
     return section("Where to look", *items)
+
+
+def _kernel_target(target: KernelTarget, diff: TraceDiff, millis: Millis) -> str:
+    head = f"<h3>{text(kernel_target_phrase(target, diff, millis))}</h3>"
+    name = f"<p><code>{text(target.row.name)}</code></p>"
+    place_taken = (
+        f"<p>{text(place_taken_phrase(target, millis))}, <code>{text(target.replaces)}</code></p>"
+        if target.replaces
+        else ""
+    )
+    rules = "".join(_target_rule(rule) for rule in target.rules)
+    nothing = "" if target.pinned else paragraph(unpinned_phrase(target), css="soft")
+    return f"{head}{name}{place_taken}{rules}{nothing}"
 
 
 def impact_section(diff: TraceDiff, top: int) -> str:

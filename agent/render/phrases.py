@@ -7,11 +7,13 @@ from fractions import Fraction
 from agent.compare.figures import decimal, percent
 from agent.compare.impact import Impact
 from agent.compare.noise import OUTSIDE
+from agent.compare.rows import KernelRow, Side
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
-from agent.compare.targets import Target, TargetRule
+from agent.compare.targets import KernelTarget, Target, TargetRule
 from agent.core.proposals import Evidence
 from agent.core.rules import GRADES, UNLABELLED, Coverage, RuleSet
+from agent.core.text import shown
 from agent.render.units import Millis, effect, share, small
 
 IMPACT_WORDS = (
@@ -74,7 +76,7 @@ def figures_phrase(side: SideSummary) -> str:
 
 
 def _devices(side: SideSummary) -> str:
-    """Say that one rank's busy time is of several devices, which it is where it exceeds its span."""
+    """Say that one rank's busy time is of several devices: it is where it exceeds its span."""
     if len(side.ranks) > 1 or side.busy_ns is None or side.span_ns is None:
         return ""
     return " over all devices" if side.busy_ns > side.span_ns else ""
@@ -210,11 +212,56 @@ def place(evidence: Evidence) -> str:
     return f"{evidence.repo}@{evidence.commit[:12]} {evidence.path}:{lines}"
 
 
-def unpinned_phrase(target: Target) -> str:
+def unpinned_phrase(target: Target | KernelTarget) -> str:
     """Say why a target has no source lines."""
+    if isinstance(target, KernelTarget):
+        return "no source lines: its rule cites none" if target.rules else "no rule names it yet"
     if target.category == UNLABELLED:
         return "no rule names these kernels yet: label-agent propose"
     return "no source lines: no rule of this category cites any"
+
+
+def pinned_phrase(diff: TraceDiff) -> str:
+    """Say once what source lines are worth: as pinned, not as run; "" where none are cited."""
+    cited = [rule for target in diff.targets for rule in target.rules]
+    cited += [rule for target in diff.kernel_targets for rule in target.rules]
+    pins = sorted({f"{one.repo}@{one.commit[:12]}" for rule in cited for one in rule.evidence})
+    if not pins:
+        return ""
+    return (
+        f"source lines are as pinned in the rules: {', '.join(pins)}; not checked against what"
+        " these runs executed"
+    )
+
+
+def kernel_target_phrase(target: KernelTarget, diff: TraceDiff, millis: Millis) -> str:
+    """Say what a kernel costs more and how."""
+    row = target.row
+    bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
+    calls, per_call = f"{row.new.count:,} calls", f"per call {micros(row.new)}"
+    if target.kind == "grown":
+        calls = f"{row.base.count:,} -> {calls}"
+        per_call = f"per call {micros(row.base)} -> {micros(row.new)}"
+    return f"{row.category}: at most {bound}, {target.kind} kernel, {calls}, {per_call}"
+
+
+def place_taken_phrase(target: KernelTarget, millis: Millis) -> str:
+    """Say whose place an introduced kernel may have taken; ends where that one's name follows."""
+    cost = millis(target.cost_ns, signed=True)
+    return f"{cost} ms over the kernel whose place it may have taken (suggestion)"
+
+
+def micros(side: Side) -> str:
+    """Give the mean duration of a call."""
+    per_call = side.per_call_ns
+    return "-" if per_call is None else f"{decimal(per_call / 1_000, 2)} us"
+
+
+def rules_phrase(kernel: KernelRow) -> str:
+    """Name the rules that label a kernel."""
+    if not kernel.rules:
+        return "no rule"
+    return f"rule {shown(', '.join(kernel.rules), limit=120)}"
 
 
 def rule_phrase(rule: TargetRule) -> str:

@@ -10,7 +10,7 @@ import pytest
 from agent.compare.table import compare_traces
 from agent.core.rules import RuleSet
 from tests.builders import evidence, signature
-from tests.unit.compare.runs import rules_for, run
+from tests.unit.compare.runs import graph_rank, rules_for, run
 
 NAMED = "void at::native::(anonymous namespace)::indexSelect<long>(int)"
 
@@ -114,6 +114,75 @@ def test_a_target_is_bounded_by_its_time_and_cites_the_rules_evidence():
 def test_a_target_without_evidence_says_so():
     [target] = compare_traces(run({"A/a": (1, 9)}), run({"A/a": (1, 9), "B/b": (1, 1)})).targets
     assert not target.pinned
+
+
+BESIDE = {"Beside/b": (10, 90_000), "Aside/a": (10, 90_000), "Other/o": (10, 90_000)}
+"""Kernels that do not change, so that the sides did equal work."""
+
+
+def kernel_targets(base, new, **fields):
+    diff = compare_traces(run({**BESIDE, **base}, **fields), run({**BESIDE, **new}, **fields))
+    return [(one.kind, one.row.name, one.bound_ns, one.cost_ns) for one in diff.kernel_targets]
+
+
+def test_a_new_kernel_inside_an_existing_category_is_a_target():
+    found = kernel_targets({"GEMM/g": (10, 1_000)}, {"GEMM/g": (10, 1_000), "GEMM/n": (3, 5_000)})
+    assert found == [("introduced", "GEMM/n", 5_000, 5_000)]
+
+
+def test_a_grown_kernel_is_a_target_bounded_by_its_growth():
+    found = kernel_targets({"GEMM/g": (10, 4_000)}, {"GEMM/g": (40, 9_000)})
+    assert found == [("grown", "GEMM/g", 5_000, 5_000)]
+
+
+def test_a_kernel_in_anothers_place_is_bounded_by_its_time_and_ranked_by_what_it_adds():
+    """Removing it saves at most its time; what it may stand for took most of that before."""
+    base = {"MLA/old": (9, 120_000), "GEMM/g": (10, 4_000)}
+    new = {"MLA/new": (9, 122_000), "GEMM/g": (10, 9_000)}
+    assert kernel_targets(base, new) == [
+        ("grown", "GEMM/g", 5_000, 5_000),
+        ("introduced", "MLA/new", 122_000, 2_000),
+    ]
+
+
+def test_a_kernel_that_renamed_ones_outweigh_is_no_target():
+    """Two names gone and two new that pair up in no way, together no dearer than before."""
+    base = {"GEMM/a": (7, 30_000), "GEMM/b": (11, 30_000)}
+    new = {"GEMM/c": (13, 30_000), "GEMM/d": (17, 25_000)}
+    assert kernel_targets(base, new) == []
+
+
+def test_a_difference_below_a_thousandth_of_the_time_is_no_target():
+    assert kernel_targets({"GEMM/g": (10, 4_000)}, {"GEMM/g": (10, 4_200)}) == []
+
+
+def test_a_kernel_of_an_introduced_category_is_no_target_of_its_own():
+    assert kernel_targets({}, {"Cast/c": (9, 9_000)}) == []
+
+
+def test_growth_of_a_kernel_is_what_unequal_work_does_not_explain():
+    """Twice the passes; only what each pass costs more counts, in the new side's time."""
+    base = {"A/a": (10, 90_000), "B/b": (20, 90_000), "C/c": (30, 90_000), "D/d": (40, 10_000)}
+    new = {"A/a": (20, 180_000), "B/b": (40, 180_000), "C/c": (60, 180_000), "D/d": (80, 26_000)}
+    [target] = compare_traces(run(base), run(new)).kernel_targets
+    assert (target.row.name, target.bound_ns) == ("D/d", 6_000)
+
+
+def test_a_kernel_target_cites_the_rules_evidence():
+    rules = rules_for({"GEMM", "Aside", "Beside", "Other"})
+    pinned = evidence(path="python/x.py", lines=(7, 8))
+    rules = replace(rules, rules=tuple(replace(one, evidence=(pinned,)) for one in rules.rules))
+    base, new = {**BESIDE, "GEMM/g": (1, 9)}, {**BESIDE, "GEMM/g": (1, 9), "GEMM/n": (3, 33_000)}
+    [target] = compare_traces(run(base, rules=rules), run(new, rules=rules)).kernel_targets
+    [cited] = target.rules
+    assert (cited.rule_id, cited.time_ns, cited.evidence) == ("rule.GEMM", 33_000, (pinned,))
+
+
+def test_an_incomplete_capture_names_no_kernel_as_a_cost():
+    full = ("GEMM/a", "MLA/b", "MLA/b")
+    diff = compare_traces(run(graph_rank(full, ())), run(graph_rank(full, full)))
+    assert not diff.conclusive
+    assert diff.kernel_targets == ()
 
 
 @pytest.mark.parametrize(

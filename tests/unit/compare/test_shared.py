@@ -232,6 +232,15 @@ def test_a_real_pair_of_one_machine_is_conclusive(real):
     assert {entry.category for entry in diff.ledger.introduced} >= {"Quant"}
 
 
+def test_a_real_regression_inside_existing_categories_names_its_kernels(real):
+    """Reductions, fills and abs kernels came with sage attention, in categories already there."""
+    targets = real["flux"].kernel_targets
+    assert [one.row.category for one in targets[:2]] == ["ReduceOP", "ReduceOP"]
+    assert {"Elementwise"} < {one.row.category for one in targets}
+    assert all(one.rules for one in targets)
+    assert real["dsv3"].kernel_targets[0].kind == "grown"
+
+
 def test_three_real_ranks_have_a_spread_but_cannot_tell(real):
     noise = real["dsv3"].noise
     assert (noise.unit, noise.n_base, noise.n_new, noise.can_tell) == ("ranks", 3, 3, False)

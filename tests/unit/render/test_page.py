@@ -113,3 +113,9 @@ def test_the_waterfall_is_a_drawing_of_its_own(make, width):
 def test_a_comparison_without_differences_still_draws():
     one = run({"A/a": (1, 1)})
     assert "nothing changed" in waterfall_svg(compare_traces(one, one))
+
+
+def test_a_page_names_grown_kernels_and_says_what_source_lines_are_worth():
+    page = diff_html(plain())
+    assert "GEMM: at most 0.040 ms (0.70 %), grown kernel, 400 -&gt; 360 calls" in page
+    assert page.count("not checked against what these runs executed") == 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from agent.compare.table import compare_traces
+from agent.compare.table import TraceDiff, compare_traces
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
+from agent.render.diff_markdown import diff_markdown
 from agent.render.diff_text import diff_text
 from agent.render.label_report import label_markdown, label_text
-from tests.unit.compare.runs import rank, run
+from tests.builders import evidence
+from tests.unit.compare.runs import rank, rules_for, run
 from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain
 
 
@@ -36,8 +40,13 @@ def test_a_comparison_says_its_result_where_to_look_and_its_rules():
     text = words(diff_text(plain()))
     assert "result: kernel time per pass -0.52 % (raw sums -0.670 ms, -10.47 %)" in text
     assert "residual 0 ns" in text
-    assert "CastFromFP8: at most 0.540 ms (9.42 %)" in text
+    assert "CastFromFP8: at most 0.540 ms (9.42 %), introduced category" in text
     assert "sglang@21c4fc6334d1 python/backend.py:7-8, when self.dtype == fp8" in text
+    pinned = "as pinned in the rules: sglang@21c4fc6334d1; not checked against what these runs"
+    assert text.count(pinned) == 1
+    assert (
+        "-0.360 ms, GEMM, 400 -> 360 calls, per call 10.00 us -> 10.11 us, rule rule.GEMM" in text
+    )
     assert "rules test@1, digest 000000000000" in text
     assert "suggestion: in MLA" in text
 
@@ -169,3 +178,35 @@ def test_a_faster_kernel_with_a_tiny_share_reads_as_a_tiny_effect():
     assert "MLA 0.02 % -34.00 % -0.0068 % 0.00 % -0.0068 %" in report
     assert "-0.0068 % of the total = -34.00 % per call x 0.02 % share, MLA" in report
     assert "calls changed" not in report
+
+
+def regression() -> TraceDiff:
+    """A kernel put in place of another, one called more often, one that is new beside them."""
+    pinned = evidence(commit="21c4fc6334d1" + "0" * 28, path="python/gemm.py", lines=(9, 9))
+    rules = rules_for({"GEMM", "MLA", "RMSNorm"})
+    rules = replace(rules, rules=(replace(rules.rules[0], evidence=(pinned,)), *rules.rules[1:]))
+    base = {"GEMM/a": (100, 4_000_000), "GEMM/old": (50, 1_000_000), "MLA/m": (10, 500_000)}
+    new = {"GEMM/a": (100, 4_000_000), "GEMM/new": (50, 3_000_000), "MLA/m": (90, 900_000)}
+    beside = {"RMSNorm/r": (10, 100_000)}
+    return compare_traces(run({**base, **beside}, rules=rules), run({**new, **beside}, rules=rules))
+
+
+def test_a_regression_inside_existing_categories_names_kernels_rules_and_sources():
+    for report in (diff_text(regression()), diff_markdown(regression())):
+        text = words(report.replace("`", "").replace("**", "").replace("&gt;", ">"))
+        assert "GEMM: at most 3.000 ms (37.50 %), introduced kernel, 50 calls, per call" in text
+        assert "+2.000 ms over the kernel whose place it may have taken (suggestion)" in text
+        assert "sglang@21c4fc6334d1 python/gemm.py:9" in text
+        assert "MLA: at most 0.400 ms (5.00 %), grown kernel, 10 -> 90 calls" in text
+        assert "rule rule.MLA (vendor)" in text
+        assert "no source lines: its rule cites none" in text
+        assert "not checked against what these runs executed" in text
+
+
+def test_no_kernels_are_listed_as_costs_with_top_0():
+    assert "introduced kernel" not in diff_text(regression(), top=0)
+
+
+def test_a_report_without_source_lines_says_nothing_of_them():
+    one = run({"GEMM/a": (1, 10)})
+    assert "as pinned" not in diff_text(compare_traces(one, one))
