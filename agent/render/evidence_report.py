@@ -21,7 +21,12 @@ Checked = tuple[Rule, "tuple[EvidenceStatus, ...]"]
 
 def evidence_status_text(repos: Sequence[RepoInfo], checked: Sequence[Checked]) -> str:
     """Write one line per piece of evidence that could be checked, and a summary."""
-    lines = [f"against {shown(repo.name)}@{repo.commit[:12]}" for repo in repos]
+    cited = {status.evidence.repo for _, statuses in checked for status in statuses}
+    lines = [
+        f"against {shown(repo.name)}@{repo.commit[:12]}"
+        f"{'' if repo.name in cited else ', which no rule cites'}"
+        for repo in repos
+    ]
     counts: Counter[str] = Counter()
     for rule, statuses in checked:
         for status in statuses:

@@ -19,11 +19,10 @@ def verdict_lines(judged: Sequence[Judged]) -> list[str]:
     for number, verdict, findings in judged:
         head = _head(verdict)
         lines.append(f"line {number}: {head}")
-        lines += [
-            f"  {finding.severity}: {finding.code} {shown(finding.message)}" for finding in findings
-        ]
+        lines += [line for finding in findings for line in _finding_lines(finding)]
     admitted = sum(verdict is not None and verdict.admitted for _, verdict, _ in judged)
-    lines.append(f"{len(judged)} proposals: {admitted} admitted, {len(judged) - admitted} rejected")
+    total = f"{len(judged)} proposal{'' if len(judged) == 1 else 's'}"
+    lines.append(f"{total}: {admitted} admitted, {len(judged) - admitted} rejected")
     return lines
 
 
@@ -34,6 +33,12 @@ def verdicts_document(judged: Sequence[Judged]) -> Json:
         "command": "judge",
         "proposals": [_verdict(number, verdict, found) for number, verdict, found in judged],
     }
+
+
+def _finding_lines(finding: Finding) -> list[str]:
+    where = f" {shown(finding.location)}" if finding.location else ""
+    lines = [f"  {finding.severity}: {finding.code}{where} {shown(finding.message)}"]
+    return [*lines, f"    hint: {shown(finding.hint)}"] if finding.hint else lines
 
 
 def _head(verdict: Verdict | None) -> str:

@@ -40,6 +40,15 @@ def journal_path(root: Path) -> Path:
     return root / FOLDER / FILE
 
 
+def is_record(text: str) -> bool:
+    """Tell whether a line of text is one of a journal, sound or not."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and set(value) == _KEYS
+
+
 class Journal:
     """The journal at one path; usable as a context manager, which takes the lock at once."""
 

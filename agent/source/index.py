@@ -144,7 +144,7 @@ class GitSourceIndex:
 
     def workbench(self) -> Workbench:
         """Give what an examination works with."""
-        return Workbench(self._bundle, self._default, self._manifest, self._reaches)
+        return Workbench(self._bundle, self._default, self._manifest, self._reaches, self._trees)
 
     def close(self) -> None:
         """End the reading processes."""

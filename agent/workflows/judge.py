@@ -13,6 +13,7 @@ from agent.core.proposals import Finding, Proposal, RunContext, Verdict
 from agent.core.rules import RuleSet
 from agent.core.strict_json import read_json
 from agent.errors import UsageError
+from agent.review.journal import is_record
 from agent.workflows.context import KEYS
 from agent.workflows.inputs import OpenInputs, Reading, RunInputs, open_inputs
 from agent.workflows.rulefile import rules_in_force
@@ -43,10 +44,11 @@ def judge_file(
     `context`; other keys of such an object are left alone.
 
     Raises:
-        UsageError: the file cannot be read, or holds no line.
+        UsageError: the file cannot be read, holds no line, or is a journal.
         LabelAgentError: rules, traces or checkouts cannot be used.
     """
     lines = list(_lines(path))
+    _refuse_journal(path, lines[0][1])
     ruleset = rules_in_force(rules)
     opened = open_inputs(inputs, reading=reading)
     return tuple(judge_line(number, text, opened, ruleset) for number, text in lines)
@@ -126,6 +128,13 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
     if not found:
         hint = "one proposal a line, as JSON"
         raise UsageError("RV021", "the file holds no proposal", location=path, hint=hint)
+
+
+def _refuse_journal(path: str, line: str) -> None:
+    if len(line) <= 4 * MAX_TEXT and is_record(line):
+        message = "this is the journal that propose keeps, not a list of proposals"
+        hint = "label-agent review goes on with what it holds"
+        raise UsageError("RV021", message, location=path, hint=hint)
 
 
 def _text(path: str) -> str:

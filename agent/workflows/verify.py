@@ -72,7 +72,8 @@ def verify_rules(
     for the user to look at and commit; nothing is committed here.
 
     Raises:
-        UsageError: no checkout is given, or the built-in file would have to be changed.
+        UsageError: no checkout is given, none that a rule cites, or the built-in file would have
+            to be changed.
         RuleFileError, SourceError: the rules or a checkout cannot be used.
         ReviewError: the rule file cannot be written.
     """
@@ -83,8 +84,10 @@ def verify_rules(
     if not repos:
         raise UsageError("VF001", "no checkout to verify against", hint="--repo [NAME=]DIR")
     ruleset = rules_in_force(rules)
-    index = open_sources(named_repos(repos))
+    named = named_repos(repos)
+    index = open_sources(named)
     try:
+        _check_cited(named, ruleset)
         statuses = tuple(
             RuleStatus(rule, tuple(index.verify(entry) for entry in rule.evidence))
             for rule in ruleset.rules
@@ -94,6 +97,18 @@ def verify_rules(
         index.close()
     written = _update(statuses, rules) if update else None
     return VerifyReport(ruleset, index.repos(), statuses, written)
+
+
+def _check_cited(named: Sequence[tuple[str, Path]], ruleset: RuleSet) -> None:
+    """Refuse checkouts of which nothing would be checked: that looks like success."""
+    cited = sorted({entry.repo for rule in ruleset.rules for entry in rule.evidence})
+    names = [name for name, _ in named]
+    if not cited or set(cited) & set(names):
+        return
+    called = " or ".join(f'"{name}"' for name in names)
+    message = f"no rule cites a checkout called {called}; cited: {', '.join(cited)}"
+    hint = f"give it the name the rules use: --repo {cited[0]}={named[0][1]}"
+    raise UsageError("VF003", message, hint=hint)
 
 
 def _update(statuses: Sequence[RuleStatus], rules: Path | None) -> RuleFileUpdate | None:

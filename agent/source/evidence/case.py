@@ -12,6 +12,7 @@ from agent.source.evidence.contradictions import Contradictions
 from agent.source.evidence.items import Item
 from agent.source.evidence.linking import Links
 from agent.source.native.manifests import BuildManifests
+from agent.source.parse import TreeCache
 from agent.source.reach import Reach
 
 CASTS = frozenset({"CastFromFP8", "CastToFP8"})
@@ -25,6 +26,7 @@ class Workbench:
     default: Callable[[], tuple[Definitions, ...]]
     manifests: Callable[[Definitions], BuildManifests]
     reaches: dict[tuple[object, ...], Reach]
+    trees: TreeCache = field(default_factory=TreeCache)
 
 
 @dataclass(frozen=True, slots=True)

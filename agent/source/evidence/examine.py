@@ -81,7 +81,7 @@ def _open(work: Workbench, question: Question) -> Case:
         items.append(read_item(entry, bundle, known))
     chosen = tuple(bundles[repo] for repo in sorted(bundles))
     links = Links(chosen, work.reaches)
-    checks = Contradictions(chosen[0].trees, question.context)
+    checks = Contradictions(work.trees, question.context)
     return Case(work, question, family, items, chosen, links, checks)
 
 
@@ -214,8 +214,9 @@ def _close(case: Case) -> Examination:
     missing = _missing(case)
     if missing and case.origin != "external":
         words = " and ".join(_WORDS.get(one, one) for one in missing)
+        article = "an" if case.origin[0] in "aei" else "a"
         case.findings.append(
-            Finding("E_MISSING_EVIDENCE", f"a {case.origin} kernel also needs {words}")
+            Finding("E_MISSING_EVIDENCE", f"{article} {case.origin} kernel also needs {words}")
         )
     findings = [finding for item in case.items for finding in item.findings] + case.findings
     errors = any(finding.severity == "error" for finding in findings)
