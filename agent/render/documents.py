@@ -23,7 +23,13 @@ from agent.compare.targets import KernelTarget, Target, TargetRule
 from agent.compare.work import Delta, Work
 from agent.core.proposals import Evidence, Finding
 from agent.core.rules import Coverage, LabelledTrace, RuleSet
-from agent.render.selection import Unlabelled, label_categories, label_findings, top_unlabelled
+from agent.render.selection import (
+    LabelledKernel,
+    label_categories,
+    label_findings,
+    label_kernels,
+    top_unlabelled,
+)
 
 SCHEMA = 1
 
@@ -35,15 +41,26 @@ def to_json(document: Json) -> str:
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def label_document(labelled: LabelledTrace, *, top: int = 10, rollup: bool = False) -> Json:
-    """Give one labelled run as a document; `top` bounds the unlabelled kernels."""
+def label_document(
+    labelled: LabelledTrace, *, top: int = 10, rollup: bool = False, kernels: int = 0
+) -> Json:
+    """Give one labelled run as a document.
+
+    `top` bounds the unlabelled kernels, `kernels` those of a category, where 0 gives all.
+    """
     side = summarise(labelled)
+    named = label_kernels(labelled, rollup=rollup)
     return {
         "schema": SCHEMA,
         "command": "label",
         **_side(side),
         "categories": [
-            {"id": row.category, "count": row.count, "time_ns": row.time_ns}
+            {
+                "id": row.category,
+                "count": row.count,
+                "time_ns": row.time_ns,
+                "kernels": list(map(_labelled, named[row.category][: kernels or None])),
+            }
             for row in label_categories(labelled, rollup=rollup)
         ],
         "unlabelled": [_unlabelled(row, side.kernel_ns) for row in top_unlabelled(labelled, top)],
@@ -339,7 +356,17 @@ def finding_document(finding: Finding) -> Json:
     return {"code": finding.code, "message": finding.message, "severity": finding.severity}
 
 
-def _unlabelled(row: Unlabelled, total_ns: int) -> Json:
+def _labelled(row: LabelledKernel) -> Json:
+    return {
+        "name": row.name,
+        "rule": row.rule,
+        "count": row.count,
+        "time_ns": row.time_ns,
+        "ops": list(row.ops),
+    }
+
+
+def _unlabelled(row: LabelledKernel, total_ns: int) -> Json:
     return {
         "name": row.name,
         "count": row.count,

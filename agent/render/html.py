@@ -1,7 +1,7 @@
 """The comparison, or one run, as a single HTML page that opens offline.
 
     diff_html(diff, *, top=200, sort="time") -> str
-    label_html(labelled, *, top=50, rollup=False) -> str
+    label_html(labelled, *, top=50, rollup=False, kernels=200) -> str
 
 From a category to its kernels to the rules and source lines that name them; every list sorts.
 """
@@ -47,7 +47,13 @@ from agent.render.phrases import (
     ruleset_phrase,
     totals_phrase,
 )
-from agent.render.selection import label_categories, label_findings, top_unlabelled
+from agent.render.selection import (
+    LabelledKernel,
+    label_categories,
+    label_findings,
+    label_kernels,
+    top_unlabelled,
+)
 from agent.render.svg import waterfall_figure
 from agent.render.units import share
 
@@ -65,15 +71,21 @@ def diff_html(diff: TraceDiff, *, top: int = 200, sort: Sort = "time") -> str:
     return page(f"label-agent: {title}", contents)
 
 
-def label_html(labelled: LabelledTrace, *, top: int = 50, rollup: bool = False) -> str:
-    """Write one run; `top` bounds the unlabelled kernels."""
+def label_html(
+    labelled: LabelledTrace, *, top: int = 50, rollup: bool = False, kernels: int = 200
+) -> str:
+    """Write one run; `top` bounds the unlabelled kernels, `kernels` those of one category."""
     side = summarise(labelled)
     millis = Millis.fitting(side.kernel_ns)
     contents = [
         f"<h1>{text(side.name)}</h1>",
         *_notes(label_findings(labelled, side)),
         _side(side, millis),
-        section("Categories", _label_table(labelled, side, millis, rollup=rollup)),
+        section(
+            "Categories",
+            '<button type="button" class="every">Open all</button>',
+            _label_table(labelled, side, millis, kernels, rollup=rollup),
+        ),
         section("Unlabelled kernels", _unlabelled_table(labelled, side, millis, top)),
         f"<footer>label-agent label · {text(ruleset_phrase(labelled.ruleset))}</footer>",
     ]
@@ -205,18 +217,45 @@ def _side(side: SideSummary, millis: Millis) -> str:
 
 
 def _label_table(
-    labelled: LabelledTrace, side: SideSummary, millis: Millis, *, rollup: bool
+    labelled: LabelledTrace, side: SideSummary, millis: Millis, kernels: int, *, rollup: bool
+) -> str:
+    named = label_kernels(labelled, rollup=rollup)
+    rows: list[tuple[list[Cell], str]] = [
+        (
+            [
+                Cell(f"<span>{text(row.category)}</span>", str(row.category)),
+                figure(f"{row.count:,}", row.count),
+                figure(millis(row.time_ns), row.time_ns),
+                figure(share(row.time_ns, side.kernel_ns), row.time_ns),
+            ],
+            _labelled_table(row.category, named[row.category], side, millis, kernels),
+        )
+        for row in label_categories(labelled, rollup=rollup)
+    ]
+    return sortable_with_details("Categories", ["category", "calls", "ms", "share"], rows)
+
+
+def _labelled_table(
+    category: str,
+    named: tuple[LabelledKernel, ...],
+    side: SideSummary,
+    millis: Millis,
+    kernels: int,
 ) -> str:
     rows = [
         [
-            word(row.category),
-            figure(f"{row.count:,}", row.count),
-            figure(millis(row.time_ns), row.time_ns),
-            figure(share(row.time_ns, side.kernel_ns), row.time_ns),
+            Cell(f"<code>{text(one.name)}</code>", one.name),
+            figure(f"{one.count:,}", one.count),
+            figure(millis(one.time_ns), one.time_ns),
+            figure(share(one.time_ns, side.kernel_ns), one.time_ns),
+            word(one.rule or "no rule"),
         ]
-        for row in label_categories(labelled, rollup=rollup)
+        for one in named[:kernels]
     ]
-    return sortable("Categories", ["category", "calls", "ms", "share"], rows)
+    left = len(named) - len(rows)
+    more = f"{left:,} more kernels with less time are in the JSON report" if left else ""
+    heads = ["kernel", "calls", "ms", "share", "rule"]
+    return sortable(f"Kernels of {category}", heads, rows) + paragraph(more, css="soft")
 
 
 def _unlabelled_table(labelled: LabelledTrace, side: SideSummary, millis: Millis, top: int) -> str:

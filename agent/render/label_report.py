@@ -1,8 +1,8 @@
 """Reports on one run: text, Markdown, CSV.
 
-    label_text(labelled, *, width=80, top=10, rollup=False) -> str
-    label_markdown(labelled, *, top=10, rollup=False) -> str
-    label_csv(labelled, *, rollup=False) -> str
+    label_text(labelled, *, width=80, top=10, rollup=False, kernels=0) -> str
+    label_markdown(labelled, *, top=10, rollup=False, kernels=0) -> str
+    label_csv(labelled, *, rollup=False, kernels=False) -> str
 
 JSON is `agent.render.documents.label_document`, a page `agent.render.html.label_html`.
 """
@@ -22,14 +22,27 @@ from agent.render.phrases import (
     ruleset_phrase,
     totals_phrase,
 )
-from agent.render.selection import label_categories, label_findings, top_unlabelled
+from agent.render.selection import (
+    label_categories,
+    label_findings,
+    label_kernels,
+    top_unlabelled,
+)
 from agent.render.units import Millis, share
 
 
 def label_text(
-    labelled: LabelledTrace, *, width: int = 80, top: int = 10, rollup: bool = False
+    labelled: LabelledTrace,
+    *,
+    width: int = 80,
+    top: int = 10,
+    rollup: bool = False,
+    kernels: int = 0,
 ) -> str:
-    """Write the category table, the coverage contract and the top unlabelled kernels."""
+    """Write the category table, the coverage contract and the top unlabelled kernels.
+
+    `kernels` lists as many of each category, with the rule that labels them.
+    """
     side = summarise(labelled)
     millis = Millis.fitting(side.kernel_ns)
     lines = wrapped(f"{side.name}: {totals_phrase(side, millis)}", width, rest="  ")
@@ -37,10 +50,13 @@ def label_text(
     lines += ["", *_category_table(labelled, side, millis, width, rollup=rollup)]
     lines += ["", *wrapped(f"coverage: {coverage_phrase(side.coverage)}", width, rest="  ")]
     lines += _top_unlabelled(labelled, side, millis, width, top)
+    lines += _kernels(labelled, millis, width, kernels, rollup=rollup)
     return "\n".join(lines) + "\n"
 
 
-def label_markdown(labelled: LabelledTrace, *, top: int = 10, rollup: bool = False) -> str:
+def label_markdown(
+    labelled: LabelledTrace, *, top: int = 10, rollup: bool = False, kernels: int = 0
+) -> str:
     """Write the same as a Markdown document that pastes into a pull request."""
     side = summarise(labelled)
     millis = Millis.fitting(side.kernel_ns)
@@ -79,16 +95,65 @@ def label_markdown(labelled: LabelledTrace, *, top: int = 10, rollup: bool = Fal
                 for row in unlabelled
             ],
         )
+    lines += _kernel_table(labelled, millis, kernels, rollup=rollup)
     return "\n".join(lines) + "\n"
 
 
-def label_csv(labelled: LabelledTrace, *, rollup: bool = False) -> str:
-    """Write one line per category, in nanoseconds."""
+def label_csv(labelled: LabelledTrace, *, rollup: bool = False, kernels: bool = False) -> str:
+    """Write one line per category, or per kernel with its rule, in nanoseconds."""
+    categories = label_categories(labelled, rollup=rollup)
+    if not kernels:
+        rows = [(str(row.category), row.count, row.time_ns) for row in categories]
+        return csv_text(("category", "count", "time_ns"), rows)
+    named = label_kernels(labelled, rollup=rollup)
+    return csv_text(
+        ("category", "kernel", "rule", "count", "time_ns"),
+        [
+            (str(row.category), one.name, str(one.rule or ""), one.count, one.time_ns)
+            for row in categories
+            for one in named[row.category]
+        ],
+    )
+
+
+def _kernel_table(
+    labelled: LabelledTrace, millis: Millis, kernels: int, *, rollup: bool
+) -> list[str]:
+    if not kernels:
+        return []
+    named = label_kernels(labelled, rollup=rollup)
     rows = [
-        (str(row.category), row.count, row.time_ns)
+        [
+            cell(row.category),
+            cell(one.rule or ""),
+            millis(one.time_ns),
+            f"{one.count:,}",
+            code(one.name),
+        ]
         for row in label_categories(labelled, rollup=rollup)
+        for one in named[row.category][:kernels]
     ]
-    return csv_text(("category", "count", "time_ns"), rows)
+    head = ["category", "rule", "ms", "calls", "kernel"]
+    return ["", "Kernels:", "", *md_table(head, rows, left=(0, 1))]
+
+
+def _kernels(
+    labelled: LabelledTrace, millis: Millis, width: int, kernels: int, *, rollup: bool
+) -> list[str]:
+    if not kernels:
+        return []
+    named = label_kernels(labelled, rollup=rollup)
+    lines = ["", "kernels of each category and the rule that labels them"]
+    for row in label_categories(labelled, rollup=rollup):
+        more = len(named[row.category]) - kernels
+        left = f", {more:,} more not shown" if more > 0 else ""
+        lines += wrapped(f"{row.category}{left}", width, first="  ", rest="    ")
+        for one in named[row.category][:kernels]:
+            rule = f"rule {one.rule}" if one.rule else "no rule"
+            figures = f"{millis(one.time_ns)} ms, {one.count:,} calls, {rule}"
+            lines += wrapped(figures, width, first="    ", rest="      ")
+            lines += name_lines(one.name, width, indent=6)
+    return lines
 
 
 def _facts(labelled: LabelledTrace, side: SideSummary, millis: Millis, width: int) -> list[str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent.render.documents import SCHEMA, diff_document, label_document, to_json
+from tests.builders import signature
+from tests.unit.compare.runs import rules_for, run
 from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain
 
 PAGE = Path(__file__).parents[3] / "docs" / "json.md"
@@ -29,8 +31,18 @@ def test_a_run_has_the_promised_fields():
         "without_op_ns": 500_000,
     }
     assert document["categories"] == [
-        {"id": "GEMM", "count": 4, "time_ns": 400_000},
-        {"id": "Unlabelled", "count": 2, "time_ns": 100_000},
+        {
+            "id": "GEMM",
+            "count": 4,
+            "time_ns": 400_000,
+            "kernels": [labelled_kernel("GEMM/a", "rule.GEMM", 4, 400_000)],
+        },
+        {
+            "id": "Unlabelled",
+            "count": 2,
+            "time_ns": 100_000,
+            "kernels": [labelled_kernel("Unlabelled/odd", None, 2, 100_000)],
+        },
     ]
     assert document["coverage"] == {
         "validated": 0.0,
@@ -41,6 +53,29 @@ def test_a_run_has_the_promised_fields():
     assert document["unlabelled"][0]["name"] == "Unlabelled/odd"
     assert set(document["ruleset"]) == {"name", "version", "digest"}
     assert document["warnings"] == []
+
+
+def labelled_kernel(name: str, rule: str | None, count: int, time_ns: int) -> dict[str, object]:
+    return {"name": name, "rule": rule, "count": count, "time_ns": time_ns, "ops": []}
+
+
+def test_a_run_says_which_kernel_got_which_label():
+    """One name with two ops is one entry; two ranks and folded categories still add up."""
+    ranks = [
+        {"GEMM/a": (4, 400), signature("MLA/b", op="aten::x"): (1, 10), "MLA/b": (2, 30)},
+        {"GEMM/c": (1, 900), "MLA/b": (5, 60)},
+    ]
+    one = run(*ranks, rules=rules_for({"GEMM", "MLA"}, MLA="Others"))
+    for rollup in (False, True):
+        rows = label_document(one, rollup=rollup)["categories"]
+        for row in rows:
+            assert sum(kernel["count"] for kernel in row["kernels"]) == row["count"]
+            assert sum(kernel["time_ns"] for kernel in row["kernels"]) == row["time_ns"]
+        assert [kernel["name"] for kernel in rows[0]["kernels"]] == ["GEMM/c", "GEMM/a"]
+        assert rows[1]["kernels"] == [
+            {"name": "MLA/b", "rule": "rule.MLA", "count": 8, "time_ns": 100, "ops": ["aten::x"]}
+        ]
+    assert [len(row["kernels"]) for row in label_document(one, kernels=1)["categories"]] == [1, 1]
 
 
 def test_a_comparison_has_the_promised_fields():

@@ -119,3 +119,11 @@ def test_a_page_names_grown_kernels_and_says_what_source_lines_are_worth():
     page = diff_html(plain())
     assert "GEMM: at most 0.040 ms (0.70 %), grown kernel, 400 -&gt; 360 calls" in page
     assert page.count("not checked against what these runs executed") == 1
+
+
+def test_the_page_of_a_run_opens_each_category_to_its_kernels_and_rules():
+    page = PAGES["label"]
+    assert "Kernels of GEMM" in page
+    assert "<code>GEMM/a</code>" in page
+    assert "rule.GEMM" in page
+    assert "no rule" in page

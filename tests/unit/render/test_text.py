@@ -134,6 +134,15 @@ def test_figures_a_run_does_not_have_are_not_explained():
     assert "ranks" not in report
 
 
+def test_a_run_lists_kernels_with_their_rules_when_asked():
+    assert "rule rule.GEMM" not in label_text(one_run())
+    text = words(label_text(one_run(), kernels=1))
+    assert "GEMM 0.400000 ms, 4 calls, rule rule.GEMM GEMM/a" in text
+    assert "Unlabelled 0.100000 ms, 2 calls, no rule Unlabelled/odd" in text
+    two = words(label_text(run({"GEMM/a": (1, 9), "GEMM/b": (1, 8)}), kernels=1))
+    assert "GEMM, 1 more not shown" in two
+
+
 def test_a_name_longer_than_three_lines_is_cut_in_its_middle():
     lines = name_lines("a" * 500 + "tail", 60)
     assert len(lines) == 3
