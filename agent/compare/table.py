@@ -25,6 +25,7 @@ from agent.compare.phases import By, as_by, split
 from agent.compare.replaced import Replacement, suggest_replacements
 from agent.compare.rows import CategoryRow, category_rows, kernel_rows, total_of
 from agent.compare.sides import SideSummary, summarise
+from agent.compare.strangers import stranger_findings
 from agent.compare.targets import KernelTarget, Target, find_kernel_targets, find_targets
 from agent.compare.work import Work, compare_work
 from agent.core.frames import Tabular
@@ -144,6 +145,8 @@ def compare_traces(
     if not allow_incomplete:
         _require_complete(base.trace, new.trace)
     whole = _compare(befores, afters, rollup=rollup)
+    strangers = (*stranger_findings(base.trace, "base"), *stranger_findings(new.trace, "new"))
+    whole = replace(whole, findings=(*strangers, *whole.findings))
     chosen = as_by(by)
     if chosen is None:
         return whole

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from agent.compare.capture import capture_findings, read_findings
 from agent.compare.sides import SideSummary
+from agent.compare.strangers import stranger_findings
 from agent.core.proposals import Finding
 from agent.core.rules import UNLABELLED, CategoryId, CategoryTotal, LabelledTrace, RuleId
 
@@ -73,4 +74,8 @@ def top_unlabelled(labelled: LabelledTrace, top: int) -> tuple[LabelledKernel, .
 
 def label_findings(labelled: LabelledTrace, side: SideSummary) -> tuple[Finding, ...]:
     """Gather what was wrong with a run and its ranks, each once, capture gaps first."""
-    return (*capture_findings(side.capture), *read_findings(labelled.trace))
+    return (
+        *capture_findings(side.capture),
+        *stranger_findings(labelled.trace),
+        *read_findings(labelled.trace),
+    )

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.compare.strangers import stranger_findings
 from agent.compare.table import TraceDiff, compare_traces
+from agent.core.kernels import Trace
 from agent.core.rules import LabelledTrace, RuleSet
 from agent.render.diff_text import diff_text
 from agent.render.label_report import label_text
@@ -239,6 +241,15 @@ def test_a_real_regression_inside_existing_categories_names_its_kernels(real):
     assert {"Elementwise"} < {one.row.category for one in targets}
     assert all(one.rules for one in targets)
     assert real["dsv3"].kernel_targets[0].kind == "grown"
+
+
+def test_real_ranks_are_not_strangers_and_two_real_models_are(shared):
+    """Three ranks of one run; an image model and a language model of one GPU type."""
+    folder = shared / "traces"
+    assert stranger_findings(read_trace([folder / "sglang_dsv3_decode_h200"])) == ()
+    names = ("flux_aiter_mi300.json.gz", "vllm_gptoss_piecewise_mi300.json.gz")
+    ranks = [read_trace([folder / name]).ranks[0] for name in names]
+    assert [one.code for one in stranger_findings(Trace("both", tuple(ranks)))] == ["DF107"]
 
 
 def test_three_real_ranks_have_a_spread_but_cannot_tell(real):
