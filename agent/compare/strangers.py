@@ -94,7 +94,7 @@ def _finding(groups: list[_Group], where: str) -> Finding:
     return Finding(
         "DF107",
         f"{where}these files do not look like ranks of one run: {names} share {shared} of {every}"
-        f" kernel names, which hold {percent(_time_shared(one, other), 0, signed=False)} of their"
+        f" kernel names, which hold {percent(_time_shared(one, other), 1, signed=False)} of their"
         f" time{more}",
         severity="warning",
         hint="name the files of one run; compare two runs with diff",

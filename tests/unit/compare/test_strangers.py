@@ -29,7 +29,7 @@ def test_files_of_two_runs_in_one_folder_are_said_not_to_look_like_ranks():
     assert (finding.code, finding.severity) == ("DF107", "warning")
     assert finding.message == (
         "these files do not look like ranks of one run: a.json and b.json share 1 of 19 kernel"
-        " names, which hold 1 % of their time"
+        " names, which hold 1.1 % of their time"
     )
 
 
