@@ -19,6 +19,7 @@ from agent.cli.diff_options import (
     SvgOption,
 )
 from agent.cli.options import (
+    SHORT_LIST,
     DiffFormat,
     Engine,
     EngineOption,
@@ -47,7 +48,7 @@ def diff(
     output: OutputOption = None,
     svg: SvgOption = None,
     rollup: RollupOption = False,
-    top: TopOption = 10,
+    top: TopOption = None,
     sort: SortOption = SortBy.time,
     by: ByOption = None,
     fail_on: FailOnOption = None,
@@ -83,7 +84,8 @@ def diff(
 
         write_file(svg, waterfall_svg(result).encode("utf-8"))
     form = DiffFormat(chosen_format(format, output, json=json))
-    write_result(_written(result, form, gates, top, sort), output)
+    rows = SHORT_LIST if top is None else top
+    write_result(_written(result, form, gates, rows, sort), output)
     return _failed(gates)
 
 

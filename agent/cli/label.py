@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent.cli.options import (
+    EVERYTHING,
     FORMAT_HELP,
+    SHORT_LIST,
     Engine,
     EngineOption,
     JsonOption,
+    KernelsOption,
     LabelFormat,
     OutputOption,
     RollupOption,
@@ -37,7 +41,8 @@ def label(
         LabelFormat | None, typer.Option("--format", help=FORMAT_HELP, show_default=False)
     ] = None,
     output: OutputOption = None,
-    top: TopOption = 10,
+    top: TopOption = None,
+    kernels: KernelsOption = False,
     rollup: RollupOption = False,
     salvage: SalvageOption = False,
     engine: EngineOption = Engine.local,
@@ -61,25 +66,47 @@ def label(
         write_file(output, write_profile(labelled.trace))
         output = None
     form = LabelFormat(chosen_format(format, output, json=json))
-    write_result(_written(labelled, form, top, rollup), output)
+    write_result(_written(labelled, form, _Amount(top, kernels=kernels, rollup=rollup)), output)
     return 0
 
 
-def _written(labelled: LabelledTrace, form: LabelFormat, top: int, rollup: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """How much of a run is written; without `top`, documents hold everything."""
+
+    top: int | None
+    kernels: bool
+    rollup: bool
+
+    @property
+    def rows(self) -> int:
+        """Rows of a list that a person reads."""
+        return SHORT_LIST if self.top is None else self.top
+
+
+def _written(labelled: LabelledTrace, form: LabelFormat, amount: _Amount) -> str:
     from agent.render import label_report
     from agent.render.documents import label_document, to_json
 
+    rows, rollup = amount.rows, amount.rollup
+    per_category = rows if amount.kernels else 0
     match form:
         case LabelFormat.json:
-            return to_json(label_document(labelled, top=top, rollup=rollup))
+            top = EVERYTHING if amount.top is None else amount.top
+            return to_json(
+                label_document(labelled, top=top, rollup=rollup, kernels=amount.top or 0)
+            )
         case LabelFormat.md:
-            return label_report.label_markdown(labelled, top=top, rollup=rollup)
+            return label_report.label_markdown(
+                labelled, top=rows, rollup=rollup, kernels=per_category
+            )
         case LabelFormat.csv:
-            return label_report.label_csv(labelled, rollup=rollup)
+            return label_report.label_csv(labelled, rollup=rollup, kernels=amount.kernels)
         case LabelFormat.html:
             from agent.render.html import label_html
 
-            return label_html(labelled, top=top, rollup=rollup)
+            return label_html(labelled, rollup=rollup)
         case LabelFormat.text:
-            width = result_width()
-            return label_report.label_text(labelled, width=width, top=top, rollup=rollup)
+            return label_report.label_text(
+                labelled, width=result_width(), top=rows, rollup=rollup, kernels=per_category
+            )

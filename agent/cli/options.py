@@ -43,7 +43,20 @@ SalvageOption = Annotated[
 RollupOption = Annotated[
     bool, typer.Option("--rollup", help="Fold categories into their coarser rows.")
 ]
-TopOption = Annotated[int, typer.Option("--top", min=0, max=10_000, help="Rows of kernel lists.")]
+TopOption = Annotated[
+    int | None,
+    typer.Option(
+        "--top",
+        min=0,
+        max=10_000,
+        help="Rows of kernel lists; else 10, in JSON all.",
+        show_default=False,
+    ),
+]
+SHORT_LIST, EVERYTHING = 10, 1_000_000
+KernelsOption = Annotated[
+    bool, typer.Option("--kernels", help="Show each category's kernels, and by which rule.")
+]
 ReposOption = Annotated[
     list[str] | None,
     typer.Option(

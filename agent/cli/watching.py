@@ -35,8 +35,10 @@ class AskingLines:
         if self._terminal:
             self._write("\r\x1b[K")
         share = f"{100 * asked.family.share:.2f} %"
+        family = shown(asked.family.stem, limit=_NAME)
+        family += f" ({asked.family.why_open})" if asked.family.why_open else ""
         why = f": {shown(asked.reason, limit=200)}" if asked.reason else ""
-        talk(f"{asked.answer:<9} {share:>8}  {shown(asked.family.stem, limit=_NAME)}{why}")
+        talk(f"{asked.answer:<9} {share:>8}  {family}{why}")
 
     def _so_far(self) -> str:
         counts = ", ".join(f"{number} {answer}" for answer, number in self._counts.items())

@@ -123,6 +123,8 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             if folder.is_symlink():
                 raise self._error("JR001", f"the folder {folder.name} is a symbolic link")
+            if self.path.exists() and not self.path.is_file():
+                raise self._error("JR001", "the journal is not a regular file")
             _ignore_for_git(folder)
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             return os.open(self.path, flags, 0o600)
@@ -157,6 +159,8 @@ class Journal:
         try:
             if stat.S_ISLNK(self.path.lstat().st_mode):
                 raise self._error("JR001", "the journal is a symbolic link")
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise self._error("JR001", "the journal is not a regular file")
             return self.path.read_bytes()
         except FileNotFoundError:
             return b""

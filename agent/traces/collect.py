@@ -60,6 +60,7 @@ _HALVES: Final = frozenset("BE")
 _COMPLETE: Final = {"X"}
 _NO_ARGUMENTS: Final = Arguments()
 _INT32_MAX: Final = (1 << 31) - 1
+_MAX_DIGITS: Final = 40
 
 
 @dataclass(slots=True)
@@ -397,7 +398,8 @@ def _number(identity: int | str) -> int:
     if isinstance(identity, int):
         return identity
     found = _LAST_NUMBER.search(identity)
-    return int(found.group(1)) if found else UNKNOWN
+    digits = found.group(1) if found else ""
+    return int(digits) if digits and len(digits) <= _MAX_DIGITS else UNKNOWN
 
 
 def _small(value: int, limit: int) -> int:

@@ -25,7 +25,15 @@ _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _EVENTS: Final = msgspec.json.Decoder(list[Event])
 _FRAMES: Final = msgspec.json.Decoder(list[PlainFrame])
-_VALUE: Final = json.JSONDecoder(strict=False)
+_MAX_DIGITS: Final = 40
+
+
+def _bounded_int(digits: str) -> int | None:
+    """Give a number; one too long to be any id, size or time is as good as none."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else None
+
+
+_VALUE: Final = json.JSONDecoder(strict=False, parse_int=_bounded_int)
 
 
 class DamagedDocument(Exception):

@@ -247,10 +247,11 @@ def _shipped_findings(ruleset: RuleSet, source: str) -> list[Finding]:
     """Note a newer shipped version, and shipped rules that the file replaces."""
     from agent.ruleset.codec import builtin_version, load_builtin
 
-    if not ruleset.extends.startswith("builtin@"):
+    _, at, number = ruleset.extends.partition("builtin@")
+    if not at or not number.isascii() or not number.isdecimal():
         return []
     findings: list[Finding] = []
-    version = int(ruleset.extends.removeprefix("builtin@"))
+    version = int(number)
     if version < builtin_version():
         message = f"extends {ruleset.extends}; this release ships builtin@{builtin_version()}"
         hint = "label-agent rules upgrade TRACE shows what that relabels"

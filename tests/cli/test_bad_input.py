@@ -196,3 +196,45 @@ def test_a_rule_file_found_upwards_is_named_from_where_one_stands(
     (tmp_path / "label-rules.toml").write_text("schema = 1\n")
     monkeypatch.chdir(tmp_path)
     assert run("label", trace_file).err.startswith("label-rules.toml:1: RS003 ")
+
+
+@pytest.mark.parametrize("place", ["rank", "tid", "base", "correlation"])
+def test_an_integer_of_thousands_of_digits_is_no_crash(
+    run: Run, tmp_path: Path, place: str
+) -> None:
+    big = "9" * 5_000
+    tid, correlation = (big if place == name else "7" for name in ("tid", "correlation"))
+    event = (
+        f'{{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": {tid}, "ts": 1, "dur": 1, '
+        f'"args": {{"correlation": {correlation}}}}}'
+    )
+    head = {
+        "rank": f'"distributedInfo": {{"rank": {big}}}, ',
+        "base": f'"baseTimeNanoseconds": {big}, ',
+    }
+    path = tmp_path / "trace.json"
+    path.write_text(f'{{{head.get(place, "")}"traceEvents": [{event}]}}')
+    done = run("label", path, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["totals"]["kernel_ns"] == 1_000
+
+
+@pytest.mark.parametrize("extends", ["builtin@1.5", "builtin@", "builtin@x"])
+def test_lint_names_a_wrong_extends(run: Run, tmp_path: Path, extends: str) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text(f'schema = 1\nversion = 1\nextends = "{extends}"\n')
+    done = run("rules", "lint", "--rules", rules)
+    assert done.code in (1, 2)
+    assert "RS010" in done.out + done.err
+    assert "CL009" not in done.err
+
+
+def test_a_journal_that_is_a_pipe_is_refused_at_once(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".label-agent").mkdir()
+    os.mkfifo(tmp_path / ".label-agent" / "journal.jsonl")
+    done = run("review")
+    assert done.code == 2
+    assert "JR001" in done.err

@@ -139,3 +139,20 @@ def test_the_suffix_of_the_output_decides_the_format(
 def test_the_waterfall_can_be_written_alone(run: Run, trace_file: Path, tmp_path: Path) -> None:
     assert run("diff", trace_file, trace_file, "--svg", tmp_path / "w.svg").code == 0
     assert (tmp_path / "w.svg").read_text().startswith("<svg")
+
+
+def test_every_kernel_of_a_category_can_be_seen_with_its_rule(run: Run, trace_file: Path) -> None:
+    assert "ncclDevKernel_Generic_4" in run("label", trace_file, "--kernels").out
+    assert "ncclDevKernel_Generic_4" in run("label", trace_file, "--kernels", "--format", "csv").out
+    result = json.loads(run("label", trace_file, "--json").out)
+    (comm,) = [row for row in result["categories"] if row["id"] == "Comm"]
+    assert comm["kernels"][0]["rule"]
+
+
+def test_a_document_holds_every_unlabelled_kernel(run: Run, tmp_path: Path) -> None:
+    names = [f"opaque_device_fn_{index}_q7" for index in range(25)]
+    events = [kernel(name, 10 * index, 5) for index, name in enumerate(names)]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    result = json.loads(run("label", path, "--json").out)
+    assert {row["name"] for row in result["unlabelled"]} == set(names)

@@ -50,6 +50,23 @@ def test_in_a_pipe_proposals_are_kept_and_it_says_how_to_go_on(
     assert git(folder, "status", "--porcelain") == ""
 
 
+def test_an_enclosing_repository_is_named_before_it_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+    deeper = [part.replace("../", "../../") for part in PROPOSE]
+    written = (
+        f"accepted rules go into {folder / 'label-rules.toml'} (new), committed with git there"
+    )
+    for command in (deeper, [*deeper, "--accept", "validated"]):
+        main(command)
+        assert capsys.readouterr().err.startswith(written)
+    monkeypatch.chdir(folder)
+    main([*PROPOSE])
+    assert "committed with git there" not in capsys.readouterr().err
+
+
 def test_accept_validated_commits_each_rule(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
