@@ -70,6 +70,12 @@ class Family:
         return tuple(sorted({m.label.rule_id for m in self.members if m.label.rule_id}))
 
     @property
+    def why_open(self) -> str:
+        """Say why kernels that have a label are asked about, or nothing where they have none."""
+        held = sorted({m.label.category for m in self.members} - {UNLABELLED})
+        return f"labelled {', '.join(held)} by a catch-all" if held else ""
+
+    @property
     def op(self) -> str:
         """The launching op that all members share, or ""."""
         ops = {member.signature.op for member in self.members}

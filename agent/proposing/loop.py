@@ -151,8 +151,8 @@ class Conversation:
 
     def ended(self, answer: Answer, reason: str = "", verdict: Verdict | None = None) -> Asked:
         """Give what the family came to."""
-        family = self._dossier.family
-        return Asked(family, answer, verdict, reason, self._turns, self._usage)
+        family, sourced = self._dossier.family, bool(self._dossier.candidates)
+        return Asked(family, answer, verdict, reason, self._turns, self._usage, sourced)
 
     def _exchange(self, turn: int) -> Reply:
         """Give the reply to the next request: a kept one, or a new one that is kept first."""

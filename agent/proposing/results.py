@@ -18,7 +18,8 @@ Answer = Literal["admitted", "rejected", "abstained", "failed", "unasked"]
 class Asked:
     """What one family came to; `reason` is why there is no admitted proposal.
 
-    `turns` and `usage` are what asking cost now; replies that were kept cost nothing.
+    `turns` and `usage` are what asking cost now; replies that were kept cost nothing. `sourced`
+    tells whether the checkouts hold anything that could be its source.
     """
 
     family: Family
@@ -27,6 +28,7 @@ class Asked:
     reason: str = ""
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
+    sourced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

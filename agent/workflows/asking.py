@@ -149,7 +149,8 @@ def _ask_offline(job: AskJob, watcher: Watcher) -> Iterator[Asked]:
         watcher.step(Step(number, len(job.families), dossier.family, "judging", 0))
         made = propose_offline(dossier, categories)
         if isinstance(made, str):
-            yield Asked(dossier.family, "abstained", reason=made)
+            sourced = bool(dossier.candidates)
+            yield Asked(dossier.family, "abstained", reason=made, sourced=sourced)
             continue
         offered = (replace(proposal, origin=origin) for proposal in made)
         yield _first_admitted(dossier.family, map(job.bench.judge, offered))

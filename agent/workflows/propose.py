@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
+from agent.compare.figures import fraction_of
 from agent.core.kernels import Trace
 from agent.core.proposals import Verdict
 from agent.core.rules import RuleSet
@@ -60,10 +62,15 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class ProposeResult:
-    """What became of each family that was asked about, and of each proposal."""
+    """What became of each family that was asked about, and of each proposal.
+
+    `unlabelled` and `min_share` are parts of 1: what was open, and what was too small to ask about.
+    """
 
     asked: tuple[Asked, ...]
     review: ReviewResult
+    unlabelled: Fraction = Fraction(0)
+    min_share: float = 0.0
 
 
 def propose_rules(
@@ -77,6 +84,8 @@ def propose_rules(
     _check(inputs, options)
     provider = choose(options.asking, around.talk)
     place = open_workplace(options.review.rules)
+    if elsewhere := place.elsewhere():
+        around.talk(elsewhere)
     opened = None if options.review.decides else open_inputs(inputs, reading=around.reading)
     with Journal(place.journal) as journal:
         repository = None
@@ -88,7 +97,10 @@ def propose_rules(
         job = _job(_recorded(run, journal, kept, repository), opened, place, journal, kept, options)
         asked = tuple(ask(job, provider, options.asking, around.watcher))
         outcomes = _decided(asked, job.bench, kept, repository, around.console, options.review)
-        return ProposeResult(asked, ReviewResult(outcomes, place.name, journal.findings))
+        reviewed = ReviewResult(outcomes, place.name, journal.findings)
+        coverage = job.labelled.coverage
+        unlabelled = fraction_of(coverage.unlabelled, coverage.total)
+        return ProposeResult(asked, reviewed, unlabelled, options.min_share)
 
 
 def dry_run(

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
+from agent.compare.figures import percent
 from agent.core.proposal_form import proposal_json
 from agent.core.proposals import Finding
+from agent.core.source import KernelOrigin
 from agent.core.text import shown
 from agent.errors import UsageError
 from agent.proposing.providers.base import Usage
+from agent.proposing.results import Asked
 from agent.render.documents import SCHEMA, Json, finding_document
 from agent.review.display import counted, milliseconds
 from agent.review.session import Outcome, count_states
+from agent.source.names import kernel_ref, origin_of
 from agent.workflows.propose import ProposeResult
 from agent.workflows.review import ReviewResult
 
-MAX_PATTERN = 60
+MAX_PATTERN, MAX_LISTED = 60, 4
+_SOURCED = frozenset(get_args(KernelOrigin)) - {"external", "aten", "aten-cast", "inductor"}
+"""Kernels that a checkout of the library they come from could explain."""
 
 
 def outcomes_json(result: ReviewResult, command: str) -> dict[str, Any]:
@@ -99,13 +105,50 @@ def proposals_text(result: ProposeResult, price: Price | None = None) -> list[st
     """Give one line per family that came to nothing, then the lines of the review."""
     lines = [
         f"{one.answer:<9} {100 * one.family.share:5.2f} %  "
-        f"{shown(one.family.stem, limit=MAX_PATTERN)}: {shown(one.reason, limit=200)}"
+        f"{_title(one)}: {shown(one.reason, limit=200)}"
         for one in result.asked
         if one.answer in {"abstained", "failed", "unasked"}
     ]
     if not result.asked:
-        lines.append("nothing to ask about: no family of unlabelled kernels is large enough")
-    return [*lines, *outcomes_text(result.review), *_cost(result, price)]
+        lines.append(f"nothing to ask about: {_why_nothing(result)}")
+    ends = (*_cost(result, price), *_missing_checkouts(result))
+    return [*lines, *outcomes_text(result.review), *ends]
+
+
+def _title(asked: Asked) -> str:
+    why = f" ({asked.family.why_open})" if asked.family.why_open else ""
+    return f"{shown(asked.family.stem, limit=MAX_PATTERN)}{why}"
+
+
+def _why_nothing(result: ProposeResult) -> str:
+    if not result.unlabelled:
+        return "nothing is unlabelled"
+    open_part = percent(result.unlabelled, signed=False)
+    return (
+        f"{open_part} of kernel time is unlabelled, in families below"
+        f" --min-share {result.min_share:g}"
+    )
+
+
+def _missing_checkouts(result: ProposeResult) -> list[str]:
+    """Hint at checkouts that were not given: kernels for which those given hold nothing."""
+    lost = [
+        one.family
+        for one in result.asked
+        if not (one.sourced or one.family.vendor) and origin_of(one.family.names[0]) in _SOURCED
+    ]
+    if not lost:
+        return []
+    whose = dict.fromkeys(_library(family.names[0]) or family.stem for family in lost)
+    listed = ", ".join(shown(name, limit=MAX_PATTERN) for name in list(whose)[:MAX_LISTED])
+    more = f" and {len(whose) - MAX_LISTED} more" if len(whose) > MAX_LISTED else ""
+    lacking = f"hint: the checkouts given hold no source of {listed}{more}"
+    return [f"{lacking}; if the trace ran another one, add it: --repo DIR"]
+
+
+def _library(name: str) -> str:
+    """Give the outermost namespace of a kernel, or ""."""
+    return next((space for space in kernel_ref(name).spaces if space), "")
 
 
 def _cost(result: ProposeResult, price: Price | None) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.proposals import Finding, Verdict
+from agent.core.text import shown
 from agent.errors import JournalError
 from agent.review.journal import Journal
 from agent.review.records import Kept, KeptRun, kept_in
@@ -62,6 +63,8 @@ def review_kept(
         return ReviewResult(listed, place.name, journal.findings)
     if not kept.pending:
         return ReviewResult((), place.name, journal.findings)
+    if elsewhere := place.elsewhere():
+        console.line(shown(elsewhere))
     with journal:
         place, kept, repository = open_for_commits(place, journal, options)
         outcomes: list[Outcome] = []

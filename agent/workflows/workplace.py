@@ -42,6 +42,15 @@ class Workplace:
         except ValueError:
             return self.path.name
 
+    def elsewhere(self) -> str:
+        """Say where is written when that is not the working folder; "" when it is."""
+        here = Path.cwd()
+        if self.folder == here and self.path.parent == here:
+            return ""
+        new = " (new)" if self.text is None else ""
+        rules = f"accepted rules go into {self.path}{new}, committed with git there"
+        return f"{rules}; proposals are kept in {self.journal}"
+
     def with_text(self, text: str) -> Workplace:
         """Give the place after the rule file changed."""
         return replace(self, text=text, ruleset=parse_rules(text, source=self.name))
