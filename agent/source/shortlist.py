@@ -20,6 +20,7 @@ from agent.source.native.sites import launches_of
 from agent.source.native.tables import table_arch
 from agent.source.paths import is_python, is_runtime
 from agent.source.python.casts import cast_destination, never_casts
+from agent.source.python.kvcache import decides
 from agent.source.python.sites import Site, in_device_code, launch_sites
 from agent.source.snapshot import SourceFile
 
@@ -180,10 +181,10 @@ def _casts(
             for first, last, site in _blocks(file, bundle, direction):
                 if checks.of_site(file, site):
                     continue
-                guard = _cast_guard(site)
+                guard = _cast_guard(site, direction)
                 one = replace(_emission(file, site, (bundle,), guard), lines=(first, last))
                 reason = f"converts {direction} FP8 in {site.qualname}"
-                score = _cast_score(site, file, context)
+                score = _cast_score(site, file, context) + (20 if guard else 0)
                 around = enclosing_function(bundle.snapshot.info, file.path, site)
                 yield Candidate("aten-cast", "", (one,), score, reason, (around,))
 
@@ -216,17 +217,16 @@ def _blocks(
         yield block[0].line, block[-1].line, block[0]
 
 
-def _cast_guard(site: Site) -> str:
-    """Choose the innermost guard that speaks of a type, written as a condition."""
+def _cast_guard(site: Site, direction: str) -> str:
+    """Choose the innermost guard that decides the conversion, written as a condition."""
     for guard in reversed(site.guards):
-        if "dtype" in guard or "fp8" in guard.lower():
+        if decides(guard, direction):
             return guard[1:] if guard[0] == "+" else f"not ({guard[1:]})"
     return ""
 
 
 def _cast_score(site: Site, file: SourceFile, context: RunContext) -> int:
     score = 50
-    score += 20 if _cast_guard(site) else 0
     if context.attention and context.attention in file.path:
         score += 15
     if context.model == "MLA" and (

@@ -16,6 +16,8 @@ from agent.source.evidence.case import Case
 from agent.source.evidence.items import Item
 from agent.source.paths import is_python
 from agent.source.python.casts import Cast, cast_destination, never_casts, read_cast
+from agent.source.python.guards import atoms
+from agent.source.python.kvcache import decides
 from agent.source.python.sites import Site, in_device_code, sites_named
 from agent.source.snapshot import SourceFile
 
@@ -95,6 +97,7 @@ def _check_item(case: Case, item: Item) -> None:
         item.refuse("E_NO_MATCHING_NODE", "nothing on these lines converts a type")
         return
     wanted = _DIRECTIONS[case.category]
+    _check_guard(item, wanted)
     for _, cast in casts:
         if cast.kind in ("device", "other"):
             what = (
@@ -109,6 +112,17 @@ def _check_item(case: Case, item: Item) -> None:
         elif cast.direction != wanted:
             stands = "from FP8" if cast.direction == "from" else "to FP8"
             item.refuse("E_DIRECTION", f"this converts {stands}; {case.category} is the other way")
+
+
+def _check_guard(item: Item, direction: str) -> None:
+    """Refuse a stated guard that stands around the cast but does not decide it."""
+    stated = item.evidence.guard
+    if not stated or any(one.code == "E_GUARD_MISMATCH" for one in item.findings):
+        return
+    if not any(decides(atom, direction) for atom in atoms(stated)):
+        message = f"the guard {stated[:80]!r} does not decide on a dtype of the KV cache"
+        hint = "state the condition that asks for FP8, or for another dtype than the cache's"
+        item.refuse("E_GUARD_MISMATCH", message, hint=hint)
 
 
 def _lookalikes(case: Case) -> Iterator[CallSite]:

@@ -14,30 +14,32 @@ from typing import Literal
 from tree_sitter import Node
 
 from agent.source.parse import captures, text_of
+from agent.source.python.kvcache import (
+    FP8,
+    decides,
+    holds_kv,
+    is_elsewhere,
+    is_other_cache,
+    is_pool,
+    stores_kv,
+)
 from agent.source.python.sites import Site
 
 Kind = Literal["fp8", "wide", "cache", "parameter", "device", "other", "unknown"]
 Direction = Literal["from", "to", "unknown", "none"]
-_FP8 = re.compile(r"float8|fp8|e4m3|e5m2", re.IGNORECASE)
 _WIDE = re.compile(
     r"\b(?:bfloat16|float16|float32|half|float|double|bf16|fp16|fp32)\b", re.IGNORECASE
 )
 _OTHER = re.compile(r"\b(?:u?int(?:8|16|32|64)|long|bool|complex\d*)\b|\buint8\b", re.IGNORECASE)
 _DEVICE = re.compile(r"^[rbuf]?[\"'](?:cpu|cuda|hip|npu|xpu|meta|mps)|\bdevice\b", re.IGNORECASE)
-_CACHE = re.compile(
-    r"(?:^|[._])(?:kv|kvc|k_?cache|v_?cache|cache_?[kv]|k_?buffer|v_?buffer|k_?buf|v_?buf|latent"
-    r"|k_pe|k_rope|k_nope|kv_\w+|kvcache\w*|cache)(?:$|[._\[(])|kv_?c|cache|k_buffer|v_buffer|latent",
-    re.IGNORECASE,
-)
 _WEIGHT = re.compile(
     r"(?:^|[._])(?:w|weights?|w_\w+|w\d+|scales?|bias|lora_\w+|params?)(?:$|[._\[(])"
 )
 _ACTIVATION = re.compile(
     r"^(?:self\.)?(?:q|q_\w+|query\w*|x|hidden\w*|input\w*|out\w*|o|logits)(?:$|[.\[(])"
 )
-_POOL_SELF = re.compile(
-    r"^self\.(?:store_)?dtype$|^self\.kv_cache_dtype$|(?:kv_cache|cache)_dtype$"
-)
+_POOL_SELF = re.compile(r"^self\.(?:store_)?dtype$")
+_CACHE_DTYPE = re.compile(r"(?:kv_cache|kv|cache)_dtype$")
 _METHODS = {
     "to": "",
     "type": "",
@@ -133,13 +135,13 @@ def _converted(site: Site, path: str, source: str) -> Cast:
 def _kind_of(site: Site, path: str, expression: str, steps: int) -> Kind:  # noqa: PLR0911 - a table
     if _DEVICE.search(expression):
         return "device"
-    if _FP8.search(expression):
+    if FP8.search(expression):
         return "fp8"
-    if _POOL_SELF.search(expression) and _is_pool(site, path):
+    if _CACHE_DTYPE.search(expression) or (_POOL_SELF.search(expression) and is_pool(site)):
         return "cache"
     if expression.endswith(".dtype"):
         owner = expression.removesuffix(".dtype")
-        if _CACHE.search(owner) and not _ACTIVATION.match(owner):
+        if not _ACTIVATION.match(owner) and holds_kv(site, owner):
             return "cache"
         return "wide" if _ACTIVATION.match(owner) or "weight" in owner else "unknown"
     if _WIDE.search(expression):
@@ -176,36 +178,28 @@ def _store(site: Site, path: str) -> Cast | None:
     if right is None:
         return None
     source = "".join(text_of(right).split())
-    kind: Kind = "cache" if _CACHE.search(site.callee) else "unknown"
+    kind: Kind = "cache" if stores_kv(site.callee) else "unknown"
     return _cast(site, path, source, site.callee, kind)
 
 
 def _cast(site: Site, path: str, subject: str, destination: str, kind: Kind) -> Cast:
-    weight = bool(_WEIGHT.search(subject)) and not _CACHE.search(subject)
-    on_path = not weight and (
-        bool(_CACHE.search(subject) or _CACHE.search(destination))
-        or _is_pool(site, path)
-        or any(_CACHE.search(guard) for guard in site.guards)
+    weight = bool(_WEIGHT.search(subject))
+    on_path = not (weight or is_elsewhere(path)) and (
+        holds_kv(site, subject)
+        or (site.kind == "assignment" and kind == "cache")
+        or (kind == "cache" and is_pool(site) and not is_other_cache(subject))
     )
-    return Cast(_direction(site, subject, kind), subject, destination, kind, on_path, weight)
+    return Cast(
+        _direction(site, kind, on_kv_path=on_path), subject, destination, kind, on_path, weight
+    )
 
 
-def _direction(site: Site, subject: str, kind: Kind) -> Direction:
+def _direction(site: Site, kind: Kind, *, on_kv_path: bool) -> Direction:
     if kind in ("device", "other"):
         return "none"
-    if kind == "fp8":
-        return "to"
-    if kind == "cache":
+    if kind in ("fp8", "cache"):
         return "to"
     if kind == "wide":
-        reads_fp8 = any(
-            guard.startswith("+") and _FP8.search(guard) and "!=" not in guard
-            for guard in site.guards
-        )
-        return "from" if reads_fp8 or _CACHE.search(subject) else "unknown"
+        reads_fp8 = any(guard.startswith("+") and decides(guard, "from") for guard in site.guards)
+        return "from" if reads_fp8 or on_kv_path else "unknown"
     return "unknown"
-
-
-def _is_pool(site: Site, path: str) -> bool:
-    owner = site.qualname.partition(".")[0]
-    return "Pool" in owner or "KVCache" in owner or "mem_cache/" in path

@@ -603,3 +603,13 @@ def test_right_proposals_are_admitted_and_no_mutation_of_them_is(serving: Servin
 def test_no_file_of_the_look_alike_is_left_out() -> None:
     assert {QUANT.rpartition(".")[2], TABLE.rpartition(".")[2]} == {"cu", "csv"}
     assert TABLE in KERNLIB
+
+
+@pytest.mark.parametrize(
+    "guard",
+    ["self.use_mla", "layer.qk_head_dim != self.lora_rank + self.rope_dim"],
+)
+def test_a_guard_that_stands_around_a_cast_need_not_decide_it(serving: Serving, guard: str) -> None:
+    verdict = judge_read(serving, read_cast(serving, guard=guard))
+    assert codes(verdict) == ["E_GUARD_MISMATCH"]
+    assert "does not decide" in verdict.errors[0].message
