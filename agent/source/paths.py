@@ -21,7 +21,8 @@ _NON_RUNTIME_FOLDERS = frozenset(
 )  # fmt: skip
 _NON_RUNTIME_FILE = re.compile(
     r"^(?:(?:test|tests|bench|benchmark|example|demo|profile|conftest|debug)(?:[_.-].*)?"
-    r"|.*[_-](?:test|tests|bench|benchmark|example|unittest))\.[A-Za-z0-9]+$"
+    r"|.*[_-](?:test|tests|bench|benchmark|example|unittest)"
+    r"|(?:gen_instances|codegen|tuning)(?:[_.-].*)?|(?:.*[_-])?(?:tune|tuner|codegen))\.[A-Za-z0-9]+$"
 )
 _TEXT_SUFFIXES = frozenset({"md", "rst", "txt", "ipynb", "html", "svg", "adoc"})
 _BINARY_SUFFIXES = frozenset({"co", "hsaco", "so", "o", "a", "bin", "pyc", "whl", "png", "jpg"})
@@ -59,7 +60,10 @@ def path_problem(path: str) -> Finding | None:
 
 @lru_cache(maxsize=65_536)
 def is_runtime(path: str) -> bool:
-    """Tell whether a path is code that runs in a server; tests, benchmarks and docs are not."""
+    """Tell whether a path is code that runs in a server.
+
+    Tests, benchmarks and docs are not, nor what makes code or tunes it before.
+    """
     *folders, name = path.split("/")
     if any(folder.lower() in _NON_RUNTIME_FOLDERS for folder in folders):
         return False

@@ -1,8 +1,10 @@
-"""Follow a kernel upwards: which function and operator names may lead to its launch.
+"""Follow a kernel upwards: which functions and operators may lead to its launch.
 
-Links are by name, so they say *may*, not *must*: they are used to refuse an emission that has no
-way to the kernel at all, and to find candidate sites. Names that say nothing (`forward`, `run`) are
-never followed.
+A call in Python is followed through the imports of its file to the file that defines what is
+called; a method of an unknown object by its name alone, where few classes have it. In C++ links
+are by name within a checkout. So links say *may*, not *must*: they refuse an emission that has no
+way to the kernel, and find candidate sites. Names that say nothing (`forward`, `run`) are never
+followed.
 """
 
 from __future__ import annotations
@@ -10,17 +12,22 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
-from agent.source.python.text import decorated_with, py_text
+from agent.source.python.meaning import Meaning, Meanings
+from agent.source.python.text import Mention, decorated_with, in_call, is_binding, py_text
 from agent.source.snapshot import Snapshot, SourceFile, whole_word
 
 MAX_DEPTH = 12
-MAX_NAMES = 70
+MAX_NAMES = 120
 MAX_FILES = 60
+MAX_LEVELS = 5
+"""Python functions between a cited call and the kernel; further away it is no cause."""
+MAX_GUESSES = 2
+"""Calls on the way whose object can be anything."""
 # fmt: off
 _SAYS_NOTHING = frozenset((
     "forward", "__call__", "__init__", "__new__", "apply", "run", "main", "wrapper", "impl",
@@ -35,46 +42,85 @@ _SAYS_NOTHING = frozenset((
     "invoke", "name", "data", "__torch_function__", "emulate", "stub", "_impl", "get_kernel",
 ))
 # fmt: on
-_AUTOGRAD = re.compile(r"(?:Fn|Func|Function|Autograd\w*)$")
+_REGISTERS = re.compile(r"PYBIND|^TORCH_LIBRARY|^TVM_FFI|^NB_MODULE")
+"""Macros that only give functions away: what uses them calls none."""
 _MIN_NAME = 4
+_MAX_SAME = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One name that may lead to the kernel: where it was seen and through which name."""
+    """One function, operator or macro that may lead to the kernel, and through which name.
+
+    `repo` and `path` are the file that defines it, "" for any; `method` tells that it is one of a
+    class. A native one is a C++ name, or the operator registered for one. `levels` counts the
+    Python functions on the way, `guesses` the calls of a method of an object that can be anything.
+    """
 
     name: str
     repo: str
     path: str
     via: str
     depth: int
+    native: bool = False
+    method: bool = False
+    levels: int = 0
+    guesses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """Where to begin: a name, native or Python, and the checkout that defines it ("" for any)."""
+    """Where to begin: a name, native or Python, and the file that defines it ("" for any)."""
 
     name: str
     native: bool
     repo: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One owner of a mention: what it is called, and whether it is a method of a class."""
+
+    name: str
+    native: bool = False
+    method: bool = False
 
 
 class Reach:
-    """The names that may lead to a set of seeds, found breadth-first and only as far as asked."""
+    """What may lead to a set of seeds, found breadth-first and only as far as asked."""
 
-    def __init__(self, snapshots: Sequence[Snapshot], seeds: Sequence[Seed]) -> None:
-        self._snapshots = tuple(snapshots)
+    def __init__(self, meanings: Meanings, seeds: Sequence[Seed]) -> None:
+        self._meanings = meanings
+        self._snapshots = tuple(meanings.snapshots)
         self.links: dict[str, list[Link]] = {}
-        self._queue: deque[tuple[str, bool, int]] = deque()
-        self._seen: set[tuple[str, bool]] = set()
+        self._queue: deque[Link] = deque()
+        self._seen: set[tuple[Found, str, str, int]] = set()
         for seed in seeds:
-            self._add(seed.name, "", seed.repo, "", 0, native=seed.native)
+            self._add(Link(seed.name, seed.repo, seed.path, "", 0, seed.native))
 
-    def reaches(self, name: str) -> bool:
-        """Tell whether a name may lead to the seeds."""
-        while name not in self.links and self._expand():
+    def reaches(self, file: SourceFile, receiver: str | None, word: str, name: str) -> bool:
+        """Tell whether calling `receiver.word` in a Python file may lead to the seeds.
+
+        `name` is what the word is called where it is defined.
+        """
+        meaning = self._meanings.of(file, receiver, word)
+        if meaning.how == "nothing":
+            return False
+        tried = 0
+        while True:
+            links = self.links.get(name, [])
+            if any(self._fits(file, meaning, link) for link in links[tried:]):
+                return True
+            tried = len(links)
+            if not self._expand():
+                return False
+
+    def leads(self, name: str) -> bool:
+        """Tell whether a native function may lead to the seeds."""
+        while not any(link.native for link in self.links.get(name, ())) and self._expand():
             pass
-        return name in self.links
+        return any(link.native for link in self.links.get(name, ()))
 
     def all(self) -> dict[str, list[Link]]:
         """Follow everything within the limits and give the links by name."""
@@ -105,37 +151,77 @@ class Reach:
     def _expand(self) -> bool:
         if not self._queue or len(self._seen) > MAX_NAMES:
             return False
-        name, native, depth = self._queue.popleft()
-        if depth >= MAX_DEPTH:
+        link = self._queue.popleft()
+        if link.depth >= MAX_DEPTH:
             return True
         for snapshot in self._snapshots:
-            if native:
-                self._native_callers(snapshot, name, depth)
-            self._python_callers(snapshot, name, depth, native=native)
+            if link.native and link.repo in ("", snapshot.repo):
+                self._native_callers(snapshot, link)
+            self._python_callers(snapshot, link)
         return True
 
-    def _native_callers(self, snapshot: Snapshot, name: str, depth: int) -> None:
-        for file in _holding(snapshot, name, native=True):
-            for found in native_callers(file, name):
-                self._add(found, name, snapshot.repo, file.path, depth + 1, native=True)
+    def _native_callers(self, snapshot: Snapshot, link: Link) -> None:
+        for file in _holding(snapshot, link.name, native=True):
+            if link.path not in ("", file.path) and _defines_native(file, link.name):
+                continue
+            for name in native_callers(file, link.name):
+                self._add(_above(link, Found(name, native=True), file, 0))
 
-    def _python_callers(self, snapshot: Snapshot, name: str, depth: int, *, native: bool) -> None:
-        files = _holding(snapshot, name, native=False)
-        for file in files:
-            for found in python_callers(file, name, native=native):
-                self._add(found, name, snapshot.repo, file.path, depth + 1, native=False)
+    def _python_callers(self, snapshot: Snapshot, link: Link) -> None:
+        for file in _holding(snapshot, link.name, native=False):
+            parsed = py_text(file.text)
+            for alias in parsed.imports.aliases(link.name):
+                if self._fits(file, self._meanings.of(file, "", alias), link):
+                    self._add(replace(link, name=alias, via=link.name, depth=link.depth + 1))
+            for mention in parsed.mentions(whole_word(link.name)):
+                guesses = self._guesses(file, mention, link)
+                if guesses is not None:
+                    for found in _callers(file, mention, link):
+                        self._add(_above(link, found, file, guesses))
 
-    def _add(self, name: str, via: str, repo: str, path: str, depth: int, *, native: bool) -> None:
-        bare = name.removeprefix("class ")
-        if via and (bare in _SAYS_NOTHING or len(bare) < _MIN_NAME):
+    def _guesses(self, file: SourceFile, mention: Mention, link: Link) -> int | None:
+        """Count what is guessed in taking a mention for what a link names; None if it is not."""
+        match mention.how:
+            case "import" | "prose":
+                return None
+            case "definition":
+                return 0 if link.native and is_binding(file.text, mention.offset) else None
+            case "string":
+                asked = in_call(file.text, mention.offset)
+                return 0 if asked and (link.native or not link.name.startswith("_")) else None
+        meaning = self._meanings.of(file, mention.receiver, link.name)
+        if not self._fits(file, meaning, link):
+            return None
+        return int(meaning.how == "method")
+
+    def _fits(self, file: SourceFile, meaning: Meaning, link: Link) -> bool:
+        match meaning.how:
+            case "operator":
+                return True
+            case "known":
+                here = (link.repo, link.path) in meaning.homes
+                return not link.path or (not link.native and here)
+            case "ours":
+                return link.native
+            case "method" if link.native:
+                return _named_in_string(file.text, link.name)
+            case "method":
+                near = link.guesses < MAX_GUESSES
+                return near and link.method and self._meanings.is_rare_method(link.name)
+        return False
+
+    def _add(self, link: Link) -> None:
+        if link.via and (link.name in _SAYS_NOTHING or len(link.name) < _MIN_NAME):
             return
-        link = Link(bare, repo, path, via, depth)
-        known = self.links.setdefault(bare, [])
-        if len(known) < 12 and link not in known:
+        if link.levels > MAX_LEVELS or link.guesses > MAX_GUESSES:
+            return
+        known = self.links.setdefault(link.name, [])
+        if len(known) < _MAX_SAME:
             known.append(link)
-        if (bare, native) not in self._seen:
-            self._seen.add((bare, native))
-            self._queue.append((bare, native, depth))
+        key = (Found(link.name, link.native, link.method), link.repo, link.path, link.guesses)
+        if key not in self._seen:
+            self._seen.add(key)
+            self._queue.append(link)
 
 
 def native_callers(file: SourceFile, name: str) -> Iterator[str]:
@@ -143,7 +229,7 @@ def native_callers(file: SourceFile, name: str) -> Iterator[str]:
     parsed = native_file(file.text)
     for match in whole_word(name).finditer(parsed.code):
         function, classes = parsed.enclosing(match.start())
-        if function and function != name:
+        if function and function != name and not _REGISTERS.search(function):
             yield function
         if function in _SAYS_NOTHING:
             yield from classes
@@ -151,41 +237,61 @@ def native_callers(file: SourceFile, name: str) -> Iterator[str]:
         yield match.group(1).decode()
 
 
-def python_callers(file: SourceFile, name: str, *, native: bool) -> Iterator[str]:
-    """Yield the functions, classes and aliases of a Python file that use a name."""
-    parsed = py_text(file.text)
-    for mention in parsed.mentions(whole_word(name)):
-        match mention.how:
-            case "definition" | "import" | "prose":
-                if mention.how == "definition" and native:
-                    yield name
-                continue
-            case "string":
-                if not native and not name.startswith("_"):
-                    yield from decorated_with(file.text, name)
-                if native:
-                    yield from _owners(mention.functions)
-                    yield from decorated_with(file.text, name)
-                continue
-        yield from _owners(mention.functions)
-        if mention.alias and not mention.functions:
-            yield mention.alias
-        if mention.how == "reference" and not mention.functions:
-            yield from _registered_strings(file.text, mention.offset)
+def _above(link: Link, found: Found, file: SourceFile, guesses: int) -> Link:
+    return Link(
+        found.name, file.repo, file.path, link.name, link.depth + 1, found.native, found.method,
+        link.levels + (not found.native), link.guesses + guesses,
+    )  # fmt: skip
 
 
-def _owners(functions: tuple[str, ...]) -> Iterator[str]:
+def _callers(file: SourceFile, mention: Mention, link: Link) -> Iterator[Found]:
+    """Yield what uses a name by one mention: its owners, decorated functions, aliases."""
+    match mention.how:
+        case "definition":
+            yield Found(link.name)
+            return
+        case "string":
+            yield from map(Found, decorated_with(file.text, link.name))
+            if link.native:
+                yield from _owners(file.text, mention.functions)
+            return
+    yield from _owners(file.text, mention.functions)
+    if mention.alias and not mention.functions:
+        yield Found(mention.alias)
+    if mention.how == "reference" and not mention.functions:
+        yield from map(Found, _registered_strings(file.text, mention.offset))
+
+
+def _is_autograd(text: bytes, name: str) -> bool:
+    head = rb"class[ \t]+" + re.escape(name.removeprefix("class ").encode()) + rb"\([^)]*Function\b"
+    return re.search(head, text) is not None
+
+
+def _owners(text: bytes, functions: tuple[str, ...]) -> Iterator[Found]:
     """Yield the function a mention belongs to; an outer one when the inner says nothing.
 
     A class stands for its `forward` only when it is an autograd function, called by `apply`.
     """
     for index, name in enumerate(functions):
         if not name.startswith("class "):
-            yield name
+            method = "".join(functions[index + 1 : index + 2]).startswith("class ")
+            yield Found(name, method=method)
             if name not in _SAYS_NOTHING and not name.startswith("_"):
                 return
-        elif index and functions[index - 1] in _SAYS_NOTHING and _AUTOGRAD.search(name):
-            yield name
+        elif index and functions[index - 1] in _SAYS_NOTHING and _is_autograd(text, name):
+            yield Found(name.removeprefix("class "))
+
+
+def _defines_native(file: SourceFile, name: str) -> bool:
+    """Tell whether a native file defines a function or macro of that name itself."""
+    parsed = native_file(file.text)
+    names = {one.name for one in parsed.blocks} | {one.name for one in parsed.macros}
+    return name in names or any(one.name == name for one in parsed.heads)
+
+
+def _named_in_string(text: bytes, name: str) -> bool:
+    """Tell whether a file asks for a native function by its name: `load_jit("name", ...)`."""
+    return any(one.how == "string" for one in py_text(text).mentions(whole_word(name)))
 
 
 def _registered_strings(text: bytes, offset: int) -> Iterator[str]:

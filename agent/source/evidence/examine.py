@@ -6,6 +6,7 @@ what only a trace can show is listed in `Examination.needs`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -41,6 +42,7 @@ _MINIMUM: Mapping[str, tuple[frozenset[str], ...]] = {
     "aten": (frozenset({"EMIT"}),),
     "inductor": (frozenset({"EMIT"}),),
 }
+_LOADS = re.compile(r"load\w*weight|weights?_\w*load|post_load", re.IGNORECASE)
 _WORDS = {
     "DEF": "a definition", "EMIT": "an emission", "BUILD": "a build manifest that has the file",
     "TAB": "a table row", "BIN": "the row's code object with the symbol", "SKEL": "a name template",
@@ -152,7 +154,10 @@ def _check_emission(case: Case, item: Item) -> None:
         item.findings.append(stated)
     elif item.evidence.guard:
         case.proven.add("GUARD")
-    if not is_used(case.bundles, item.file, item.region.qualname):
+    if _LOADS.search(item.region.qualname.rpartition(".")[2]):
+        what = "runs while weights are loaded, not while the server works"
+        item.refuse("E_UNREACHABLE", f"{item.region.qualname} {what}")
+    elif not is_used(case.bundles, item.file, item.region.qualname):
         item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}")
     site = item.region.sites[0]
     item.findings.extend(case.contradictions.of_site(item.file, site))

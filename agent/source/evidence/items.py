@@ -27,6 +27,8 @@ from agent.source.python.text import py_text
 from agent.source.snapshot import SourceFile
 
 _MAX_INSTANTIATION_LINES = 10
+_CK = re.compile(rb"(?<!\w)(?:ck|ck_tile)\s*::|\bnamespace\s+(?:ck|ck_tile)\b")
+_CK_PATH = re.compile(r"(?:^|[/_.])(?:ck|cktile)(?:[/_.]|$)")
 
 
 @dataclass
@@ -313,11 +315,19 @@ def _read_instantiation(item: Item, names: Sequence[str]) -> None:
     start, end = file.span(*item.evidence.lines)
     words = re.findall(rb"[A-Za-z_]\w*", native_file(file.text).code[start:end])
     if any(folded(word.decode()) in folds for word in words):
-        item.instantiated = True
+        if _speaks_of_ck(file):
+            item.instantiated = True
+        else:
+            item.refuse("E_NAME_MISMATCH", "nothing in this file is of Composable Kernel")
         return
     kind = _noise_kind(file, item.evidence.lines, [name.rpartition("::")[2] for name in wanted])
     code = {"comment": "E_IN_COMMENT", "string": "E_IN_STRING"}.get(kind, "E_NAME_MISMATCH")
     item.refuse(code, "the type of the kernel is not used in code on these lines")
+
+
+def _speaks_of_ck(file: SourceFile) -> bool:
+    """Tell whether a file is about Composable Kernel: other libraries have types of like names."""
+    return bool(_CK.search(native_file(file.text).code) or _CK_PATH.search(file.path))
 
 
 def _read_emission(item: Item, _names: Sequence[str]) -> None:

@@ -14,13 +14,14 @@ from agent.source.evidence.items import Item
 from agent.source.native.sites import launches_of
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
+from agent.source.python.meaning import Meanings
 from agent.source.python.sites import Site, sites_named
 from agent.source.python.text import py_text
-from agent.source.python.tree import imports
 from agent.source.reach import Link, Reach, Seed
 from agent.source.snapshot import SourceFile, whole_word
 
-_MAX_REEXPORTS = 4
+Called = tuple[str | None, str]
+"""(what stands before the dot, the name): "" for a bare name, None for an expression's."""
 
 
 class Links:
@@ -31,6 +32,7 @@ class Links:
     ) -> None:
         self._bundles = tuple(bundles)
         self._reaches = reaches
+        self._meanings = Meanings([bundle.snapshot for bundle in bundles])
 
     def launched(self, item: Item) -> bool:
         """Tell whether runtime code launches what a definition item defines."""
@@ -58,24 +60,19 @@ class Links:
         name = item.kernel.function.name
         if site.kind != "launch" and item.kernel.origin != "flydsl":
             return False
-        if site.symbol != name and name not in self._aliases(file, site):
-            return False
-        return self._resolves(file, site.symbol if site.symbol == name else name, item)
+        called = [(receiver, word) for receiver, word in self._called(file, site) if word == name]
+        return any(self._resolves(file, receiver, name, item) for receiver, _ in called)
 
     def reached(self, site: Site, file: SourceFile, item: Item) -> tuple[str, ...]:
         """Give the chain of names from a site to what an item defines; empty when there is none."""
         if site.kind == "assignment":
             return ()
         reach = self._reach(item)
-        symbol = self._imported_as(file, site.symbol)
         own = item.kernel.function.name if item.kernel is not None else ""
-        for name in dict.fromkeys((*self._aliases(file, site), symbol, site.symbol)):
-            if (
-                name not in ("", own)
-                and reach.reaches(name)
-                and self._package_fits(file, site, reach, name)
-            ):
-                return reach.chain(name)
+        for receiver, word in self._called(file, site):
+            for name in dict.fromkeys((word, *self._originals(file, receiver, word))):
+                if name not in ("", own) and reach.reaches(file, receiver, word, name):
+                    return reach.chain(name)
         return ()
 
     def native_reached(self, symbols: Sequence[str], functions: Sequence[str], item: Item) -> bool:
@@ -84,7 +81,7 @@ class Links:
             return item.head.name in symbols
         if item.row is not None:
             reach = self._reach(item)
-            return any(reach.reaches(name) for name in functions)
+            return any(reach.leads(name) for name in functions)
         return item.instantiated and bool(functions)
 
     def wholly(self, item: Item) -> dict[str, list[Link]]:
@@ -99,7 +96,7 @@ class Links:
         seeds = tuple(_seeds(item))
         key = (seeds, tuple(bundle.snapshot.info for bundle in self._bundles))
         if key not in self._reaches:
-            self._reaches[key] = Reach([bundle.snapshot for bundle in self._bundles], seeds)
+            self._reaches[key] = Reach(self._meanings, seeds)
         return self._reaches[key]
 
     def _launches(self, file: SourceFile, item: Item) -> bool:
@@ -128,9 +125,17 @@ class Links:
                 return True
         return item.kernel.origin == "flydsl"
 
-    def _aliases(self, file: SourceFile, site: Site) -> tuple[str, ...]:
+    def _called(self, file: SourceFile, site: Site) -> list[Called]:
+        """Give what a site calls and, for a variable, what that may stand for."""
+        spelled = re.sub(r"\[.*?\]", "", site.callee)
+        before = spelled[: spelled.rfind(site.symbol)] if site.symbol in spelled else ""
+        pure = re.fullmatch(r"(?:[A-Za-z_]\w*\.)*", before)
+        receiver = before.rstrip(".") if pure else None
+        return [(receiver, site.symbol), *self._aliases(file, site)]
+
+    def _aliases(self, file: SourceFile, site: Site) -> tuple[Called, ...]:
         """Give what the variable a site calls may stand for: `k = a if c else b; k[grid](...)`."""
-        found: list[str] = []
+        found: list[Called] = []
         head = site.callee.rpartition(".")[2] or site.callee
         pattern = re.compile(
             rb"(?m)^[ \t]*(?:self\.)?"
@@ -143,88 +148,37 @@ class Links:
                 rb"partial|jit|autotune|\bif\b|^\($", value.split(b"\n")[0]
             ):
                 continue
-            found += [word.decode() for word in re.findall(rb"[A-Za-z_]\w{3,}", value)]
+            for dotted in re.findall(rb"[A-Za-z_][\w.]{3,}", value):
+                receiver, _, word = dotted.decode().rpartition(".")
+                found.append((receiver, word))
         return tuple(dict.fromkeys(found))[:24]
 
-    def _resolves(self, file: SourceFile, name: str, item: Item) -> bool:
+    def _originals(self, file: SourceFile, receiver: str | None, name: str) -> Iterator[str]:
+        """Give the names a bare name was imported under."""
+        if receiver == "":
+            for _, original in py_text(file.text).imports.names.get(name, ()):
+                yield original
+
+    def _resolves(self, file: SourceFile, receiver: str | None, name: str, item: Item) -> bool:
         """Tell whether a name in a file can mean an item's function: defined there or imported."""
         target = item.file
-        if target is None or item.kernel is None:
+        if target is None:
             return False
-        if file.path == target.path and file.repo == target.repo:
-            return True
-        bundle = self._bundle(file.repo)
-        if bundle is not None and any(one.function.name == name for one in bundle.kernels(file)):
-            return False
-        module = self._module_of(file, name)
-        if module is None:
-            return True
-        return self._module_fits(module, target, name)
-
-    def _module_fits(self, module: str, target: SourceFile, name: str) -> bool:
-        parts = [part for part in module.split(".") if part]
-        if not parts:
-            return True
-        stem = target.path.rpartition(".")[0]
-        if f"/{stem}".endswith("/" + "/".join(parts)):
-            return True
-        named = self._module_file(module)
-        if named is None:
-            return parts[0] in target.path.split("/") or module.startswith(".")
-        bundle = self._bundle(named.repo)
-        if bundle is None:
-            return True
-        return not any(one.function.name == name for one in bundle.kernels(named))
-
-    def _module_file(self, module: str) -> SourceFile | None:
-        ending = "/" + module.lstrip(".").replace(".", "/") + ".py"
-        for bundle in self._bundles:
-            for path in bundle.snapshot.tree:
-                if f"/{path}".endswith(ending):
-                    return bundle.snapshot.source(path)
-        return None
-
-    def _module_of(self, file: SourceFile, name: str) -> str | None:
-        return next(
-            (module for module, original in self._imports(file).values() if original == name), None
-        )
-
-    def _imported_as(self, file: SourceFile, name: str) -> str:
-        return self._imports(file).get(name, ("", name))[1] or name
-
-    def _imports(self, file: SourceFile) -> dict[str, tuple[str, str]]:
-        bundle = self._bundle(file.repo)
-        found = bundle.trees.remembered(file, "imports", imports) if bundle is not None else None
-        return found or {}
-
-    def _package_fits(self, file: SourceFile, site: Site, reach: Reach, name: str) -> bool:
-        """Refuse a callee imported from a package that does not lie on the way to the kernel."""
-        head = site.callee.partition(".")[0]
-        module, _ = self._imports(file).get(head, ("", ""))
-        top = self._origin_package(module, head)
-        if not top or top in ("torch", "functools"):
-            return True
-        links = reach.links.get(name, [])
-        return any(
-            top in (link.repo, *link.path.split("/")) or not link.path for link in links
-        ) or any(top in path.split("/") for path in _definers(self._bundles, name))
-
-    def _origin_package(self, module: str, name: str) -> str:
-        """Follow re-exports of a name and give the top package it comes from; "" when unknown."""
-        for _ in range(_MAX_REEXPORTS):
-            if not module or module.startswith("."):
-                return ""
-            file = self._module_file(module)
-            onward = self._imports(file).get(name) if file is not None else None
-            if onward is None or not onward[0]:
-                break
-            module = onward[0]
-        return module.partition(".")[0]
+        meaning = self._meanings.of(file, receiver, name)
+        if meaning.how == "known":
+            return (target.repo, target.path) in meaning.homes
+        same = (file.repo, file.path) == (target.repo, target.path)
+        return same or meaning.how in ("ours", "method")
 
     def imports_from(self, file: SourceFile, name: str) -> str:
         """Give the top package a name of a file is imported from; "" when it is not imported."""
-        module, _ = self._imports(file).get(name, ("", ""))
-        return self._origin_package(module, name)
+        for module, original in py_text(file.text).imports.names.get(name, ()):
+            for repo, path in self._meanings.modules.given(
+                module, original or name, (file.repo, file.path)
+            ).homes:
+                return self._meanings.modules.package_of((repo, path))
+            return "" if module.startswith(".") else module.partition(".")[0]
+        return ""
 
     def _bundle(self, repo: str) -> Definitions | None:
         return next((one for one in self._bundles if one.snapshot.repo == repo), None)
@@ -242,28 +196,22 @@ def calls_leading_to(
                         yield file, site
 
 
-def _definers(bundles: Sequence[Definitions], name: str) -> Iterator[str]:
-    for bundle in bundles:
-        for file in bundle.snapshot.holding(f"def {name}(".encode(), "python"):
-            yield file.path
-
-
 def _seeds(item: Item) -> Iterator[Seed]:
-    repo = item.evidence.repo
+    repo, path = item.evidence.repo, item.evidence.path
     if item.kernel is not None:
         names = item.kernel.function.qualname.split(".")
-        yield Seed(item.kernel.function.name, native=False, repo=repo)
+        yield Seed(item.kernel.function.name, native=False, repo=repo, path=path)
         for name in names[:-1]:
-            yield Seed(name, native=False, repo=repo)
+            yield Seed(name, native=False, repo=repo, path=path)
     elif item.head is not None:
-        yield Seed(item.head.name, native=True, repo=repo)
+        yield Seed(item.head.name, native=True, repo=repo, path=path)
     elif item.row is not None:
-        stem = item.evidence.path.rpartition("/")[2].rpartition(".")[0]
+        stem = path.rpartition("/")[2].rpartition(".")[0]
         yield Seed(f"cfg_{stem}", native=True, repo=repo)
         yield Seed(item.row.symbol, native=True, repo=repo)
     elif item.instantiated and item.file is not None:
         for name in instantiation_owners(item):
-            yield Seed(name, native=True, repo=repo)
+            yield Seed(name, native=True, repo=repo, path=path)
 
 
 def instantiation_owners(item: Item) -> tuple[str, ...]:

@@ -7,13 +7,16 @@ wrong without harm; evidence itself is always checked on the syntax tree.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from agent.source.python.imports import Imports, read_imports
+
 _MAX_BEFORE = 1_000
+_MAX_CALL = 4_000
 _MAX_MENTIONS = 2_000
 _NOISE = re.compile(
     rb"#[^\n]*|[rRbBuUfF]{0,2}(?:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)"
@@ -22,30 +25,51 @@ _NOISE = re.compile(
 )
 _DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 _ALIAS = re.compile(rb"([A-Za-z_]\w*)[ \t]*(?::[^=\n]{1,60})?=[ \t]*$")
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import\b[^\n]*$|^[ \t]*from\b[^\n]*$")
+_LINES_AND_BRACKETS = re.compile(rb"([()\[\]{}])|^([ \t]*)(?=[^\s)\]}])", re.MULTILINE)
+_KEYWORD = re.compile(rb"(?:async |def |class |@|from |import )")
+_BRACKETS = re.compile(rb"[()\[\]{}]")
+_STUB = re.compile(
+    rb"\w+\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\)){0,6000}\)\s*(?:->[^:\n]+)?:\s*(?:#[^\n]*\s*)*"
+    rb"(?:\"\"\".*?\"\"\"\s*|'''.*?'''\s*)?(?:\.\.\.|pass\b|raise\b|(?=\n\S)|\Z)",
+    re.DOTALL,
+)
+_DOTTED = re.compile(rb"(?:[A-Za-z_]\w*[ \t]*\.[ \t]*)+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
     """One place in Python text that holds a name.
 
-    `how` is call, launch, definition, reference, import or string; `functions` are the enclosing
-    functions and classes, innermost first; `alias` is the variable the name is assigned to.
+    `how` is call, launch, definition, reference, import, string or prose; `functions` are the
+    enclosing functions and classes, innermost first; `alias` is the variable the name is assigned
+    to. `receiver` is what stands before its dot: "" for a bare name, None for an expression.
     """
 
     how: str
     offset: int
     functions: tuple[str, ...]
     alias: str = ""
+    receiver: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """One `def` or `class` with the offsets where it begins and where its block ends."""
+
+    start: int
+    end: int
+    name: str
+    is_class: bool
 
 
 @dataclass(frozen=True)
 class PyText:
-    """Noise spans and definitions of one file."""
+    """Noise spans, definitions and imports of one file."""
 
     text: bytes
     noise: tuple[tuple[int, int], ...]
-    definitions: tuple[tuple[int, int, bytes, str], ...]
+    definitions: tuple[Defined, ...]
+    imports: Imports
 
     def noise_at(self, offset: int) -> tuple[int, int] | None:
         """Give the string or comment an offset lies in."""
@@ -57,17 +81,12 @@ class PyText:
     def around(self, offset: int) -> tuple[str, ...]:
         """Name the functions and classes around an offset, innermost first, by indentation."""
         line = self.text.rfind(b"\n", 0, offset) + 1
-        before = self.text[line : min(offset, line + _MAX_BEFORE)]
-        indent = len(before) - len(before.lstrip(b" \t"))
-        found: list[str] = []
-        index = bisect_right(self.definitions, (offset, 1 << 60)) - 1
-        for start, depth, kind, name in reversed(self.definitions[: index + 1]):
-            if depth < indent and start < line:
-                found.append(name if kind == b"def" else f"class {name}")
-                indent = depth
-            if not indent:
-                break
-        return tuple(found)
+        index = bisect_left(self.definitions, line, key=lambda one: one.start)
+        return tuple(
+            f"class {one.name}" if one.is_class else one.name
+            for one in reversed(self.definitions[:index])
+            if offset < one.end
+        )
 
     def mentions(self, word: re.Pattern[bytes]) -> Iterator[Mention]:
         """Yield the mentions of a whole word outside comments."""
@@ -86,12 +105,13 @@ class PyText:
         after = self.text[end : end + 2].lstrip()[:1]
         if re.search(rb"\b(?:def|class)[ \t]+$", before):
             return Mention("definition", start, self.around(line))
-        if _IMPORT.match(self.text[line : self.text.find(b"\n", end, end + _MAX_BEFORE)]):
+        if self.imports.holds(start):
             return Mention("import", start, self.around(start))
         how = {b"(": "call", b"[": "launch"}.get(after, "reference")
         bare = re.sub(rb"[\w.]*$", b"", before)
         alias = _ALIAS.search(bare)
-        return Mention(how, start, self.around(start), alias.group(1).decode() if alias else "")
+        named = alias.group(1).decode() if alias else ""
+        return Mention(how, start, self.around(start), named, _receiver(before))
 
     def _in_string(self, match: re.Match[bytes]) -> Mention:
         exact = self.text[match.start() - 1 : match.start()] in b"\"'" and (
@@ -107,13 +127,53 @@ class PyText:
 def py_text(text: bytes) -> PyText:
     """Read one file; any bytes are accepted."""
     noise = tuple(match.span() for match in _NOISE.finditer(text))
-    draft = PyText(text, noise, ())
-    definitions = tuple(
-        (match.start(), len(match.group(1)), match.group(2), match.group(3).decode())
-        for match in _DEFINITION.finditer(text)
-        if draft.noise_at(match.start(3)) is None
-    )
-    return PyText(text, noise, definitions)
+    code = _NOISE.sub(_blanked, text)
+    return PyText(text, noise, tuple(_definitions(code)), read_imports(code))
+
+
+def _blanked(match: re.Match[bytes]) -> bytes:
+    return (b" " if match.group().startswith(b"#") else b"x") * len(match.group())
+
+
+def _definitions(code: bytes) -> Iterator[Defined]:
+    """Yield the definitions in order; each ends where the next statement is indented no deeper."""
+    found = [(match.start(), len(match.group(1)), match) for match in _DEFINITION.finditer(code)]
+    ends = dict.fromkeys((start for start, _, _ in found), len(code))
+    opened: list[tuple[int, int]] = []
+    at = 0
+    for offset, indent in _statements(code):
+        while opened and indent <= opened[-1][1]:
+            ends[opened.pop()[0]] = offset
+        while at < len(found) and found[at][0] < offset:
+            at += 1
+        if at < len(found) and found[at][0] == offset:
+            opened.append((offset, indent))
+    for start, _, match in found:
+        is_class = match.group(2) == b"class"
+        yield Defined(start, ends[start], match.group(3).decode(), is_class)
+
+
+def _statements(code: bytes) -> Iterator[tuple[int, int]]:
+    """Yield (offset, indentation) of each line that begins a statement: outside all brackets."""
+    depth = 0
+    for match in _LINES_AND_BRACKETS.finditer(code):
+        if match.group(1):
+            depth = depth + 1 if match.group(1) in b"([{" else max(depth - 1, 0)
+            continue
+        if depth and _KEYWORD.match(code, match.end()):
+            depth = 0
+        if not depth:
+            yield match.start(2), match.end() - match.start(2)
+
+
+def _receiver(before: bytes) -> str | None:
+    """Read what stands before the dot at the end of a text; "" when there is no dot."""
+    if not before.rstrip().endswith(b"."):
+        return ""
+    found = _DOTTED.search(before)
+    if found is None or before[: found.start()].rstrip().endswith((b")", b"]", b"}", b".")):
+        return None
+    return re.sub(r"\s", "", found.group().decode()).rstrip(".")
 
 
 def decorated_with(text: bytes, name: str) -> tuple[str, ...]:
@@ -126,3 +186,29 @@ def decorated_with(text: bytes, name: str) -> tuple[str, ...]:
         re.MULTILINE,
     )
     return tuple(found.decode() for found in pattern.findall(text))
+
+
+def is_binding(text: bytes, offset: int) -> bool:
+    """Tell whether the `def` whose name stands at an offset binds a native function.
+
+    That is a decorated stub: nothing but `...`, `pass` or a docstring below its head.
+    """
+    line = text.rfind(b"\n", 0, offset) + 1
+    above = text[:line].rstrip()
+    if above[-1:] != b")" and not above[above.rfind(b"\n") + 1 :].lstrip().startswith(b"@"):
+        return False
+    return _STUB.match(text, offset) is not None
+
+
+def in_call(text: bytes, offset: int) -> bool:
+    """Tell whether an offset lies within the arguments of a call, however deep."""
+    depth = 0
+    code = text[max(offset - _MAX_CALL, 0) : offset]
+    for match in reversed(list(_BRACKETS.finditer(code))):
+        if match.group() in b")]}":
+            depth += 1
+        elif depth:
+            depth -= 1
+        elif match.group() == b"(" and re.search(rb"\w\s*$", code[: match.start()]):
+            return True
+    return False

@@ -278,7 +278,13 @@ def test_a_path_counts_in_upper_and_lower_case(tmp_path: Path) -> None:
         ("pkg/test_kernel.cu", False),
         ("pkg/kernel_test.py", False),
         ("README.md", False),
+        ("csrc/ck_gemm/gen_instances.py", False),
+        ("csrc/ck_gemm/gen_instances_cktile.py", False),
+        ("csrc/ck_gemm/gemm_tune.py", False),
+        ("hsa/codegen.py", False),
+        ("aiter/tuned_gemm.py", True),
+        ("python/engine/cli/generate.py", True),
     ],
 )
-def test_tests_benchmarks_examples_and_docs_are_not_runtime(path: str, runtime: bool) -> None:
+def test_tests_benchmarks_generators_and_docs_are_not_runtime(path: str, runtime: bool) -> None:
     assert is_runtime(path) is runtime

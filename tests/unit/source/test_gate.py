@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from agent.core.kernels import FrameUse, LaunchContext, RankTrace, Trace, TraceI
 from agent.core.proposal_form import proposal_from
 from agent.core.proposals import Evidence, RunContext, Verdict
 from agent.core.rules import Rule
+from agent.source.evidence.items import read_item
+from agent.source.index import open_sources
 from tests.builders import rule, ruleset, signature, stats, trace
-from tests.checkouts import KERNLIB, OTHER_SYMBOL, SYMBOL
+from tests.checkouts import KERNLIB, OTHER_SYMBOL, SYMBOL, commit_tree
 from tests.mutations import mutations
 from tests.unit.source.conftest import Serving, codes
 
@@ -225,6 +228,38 @@ def test_a_helper_that_is_never_launched_is_no_kernel(serving: Serving) -> None:
     definition = serving.at("definition", UTILS, "def tanh(")
     verdict = serving.judge("Elementwise", "^tanh$", definition, kernels=("tanh",))
     assert "E_NOT_LAUNCHED" in codes(verdict)
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "code"),
+    [
+        ("csrc/cutlass/gemm.cu", "using GemmKernel = cutlass::gemm::GemmUniversal<int>;", "E_NAME_MISMATCH"),
+        ("csrc/gemm/gemm.cu", "using ck_tile::GemmKernel;", ""),
+        ("csrc/ck_gemm/gemm.cu", "GemmKernel run;", ""),
+    ],
+)  # fmt: skip
+def test_another_librarys_type_is_no_instantiation_of_composable_kernel(
+    tmp_path: Path, path: str, head: str, code: str
+) -> None:
+    commit = commit_tree(tmp_path, {path: f"void run_gemm() {{\n  {head}\n}}\n"})
+    bundle = open_sources([("repo", tmp_path)]).workbench().bundle("repo", commit)
+    name = "void ck_tile::kentry<1, ck_tile::GemmKernel<int> >(int)"
+    item = read_item(Evidence("instantiation", "repo", commit, path, (2, 2)), bundle, (name,))  # type: ignore[arg-type]
+    assert [one.code for one in item.findings] == ([code] if code else [])
+
+
+def test_what_runs_while_weights_are_loaded_emits_nothing(serving: Serving, tmp_path: Path) -> None:
+    text = "def process_weights_after_loading(w):\n    per_token_quant(w, w)\n"
+    head = "from eng_kernel import per_token_quant\n"
+    commit = commit_tree(tmp_path, {"engine/load.py": f"{head}\n\n{text}"})
+    index = open_sources([("engine", serving.engine), ("more", tmp_path)])
+    found = index.examine(
+        (hip(serving)[0], Evidence("emission", "more", commit, "engine/load.py", (5, 5))),
+        names=("void per_token_quant_kernel<float, 16>(int)",),
+        category="Quant",
+        context=RunContext(),
+    )
+    assert "E_UNREACHABLE" in {one.code for one in found.findings}
 
 
 def test_a_wrapper_nobody_uses_emits_nothing(serving: Serving) -> None:

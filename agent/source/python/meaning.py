@@ -1,0 +1,140 @@
+"""What a name that is called or passed on in a Python file can mean.
+
+Imports decide where there are any; what an object is cannot be told from the text, so that its
+methods are told by their names alone, and only where few classes have one of that name.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Literal
+
+from agent.source.python.modules import Home, Modules, defines
+from agent.source.python.text import py_text
+from agent.source.snapshot import Snapshot, SourceFile
+
+How = Literal["known", "ours", "operator", "method", "nothing"]
+_OWN_OPERATORS = frozenset(
+    {"aten", "prims", "prim", "c10d", "c10d_functional", "_c10d_functional", "inductor",
+     "quantized", "mkldnn", "profiler", "rngprims", "symm_mem", "higher_order"}
+)  # fmt: skip
+"""Namespaces of operators that PyTorch registers itself."""
+_BASICS = (str, bytes, list, dict, set, int, io.TextIOWrapper, io.BytesIO, Thread, Path)
+_EVERYDAY = frozenset(name for kind in _BASICS for name in dir(kind))
+"""Methods of objects that are in every program: a file's `write` tells of no kernel."""
+MAX_CLASSES = 3
+"""Files whose classes may share a method's name before the name alone tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name means at one place.
+
+    `how`: `known`, one of `homes`; `ours`, of a module of a checkout, but no text of it defines the
+    name; `operator`, of `torch.ops`; `method`, of an object that can be anything; else `nothing`
+    that a checkout holds.
+    """
+
+    how: How
+    homes: frozenset[Home] = frozenset()
+
+
+NOTHING = Meaning("nothing")
+
+
+@dataclass
+class Meanings:
+    """Reads names in the files of some checkouts."""
+
+    snapshots: Sequence[Snapshot]
+    modules: Modules = field(init=False)
+    _classes: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the modules."""
+        self.modules = Modules(self.snapshots)
+
+    def of(self, file: SourceFile, receiver: str | None, name: str) -> Meaning:
+        """Tell what `receiver.name` means; "" for a bare name, None for an expression's."""
+        here = (file.repo, file.path)
+        if receiver is None:
+            return Meaning("method")
+        if not receiver:
+            return self._bare(file, name)
+        head, *middle = receiver.split(".")
+        if head in ("self", "cls"):
+            own = not middle and defines(file.text, name)
+            return Meaning("known", frozenset({here})) if own else Meaning("method")
+        if head == "torch" and middle[:1] == ["ops"]:
+            return NOTHING if set(middle[1:2]) & _OWN_OPERATORS else Meaning("operator")
+        bound = py_text(file.text).imports.names.get(head, ())
+        if not bound:
+            return self._of_class(file, head, name) or Meaning("method")
+        return _either([self._through(here, one, middle, name) for one in bound])
+
+    def is_rare_method(self, name: str) -> bool:
+        """Tell whether so few files define a method of that name that it tells something."""
+        if name not in self._classes:
+            head = f"def {name}(".encode("utf-8", "replace")
+            self._classes[name] = sum(
+                1
+                for snapshot in self.snapshots
+                for file in snapshot.holding(head, "python")
+                if re.search(rb"^[ \t]+(?:async[ \t]+)?" + re.escape(head), file.text, re.MULTILINE)
+            )
+        return name not in _EVERYDAY and 0 < self._classes[name] <= MAX_CLASSES
+
+    def _bare(self, file: SourceFile, name: str) -> Meaning:
+        here = (file.repo, file.path)
+        bound = py_text(file.text).imports.names.get(name, ())
+        found = [self._through(here, one, [], "") for one in bound]
+        if defines(file.text, name):
+            found.append(Meaning("known", frozenset({here})))
+        if not found:
+            stars = py_text(file.text).imports.stars
+            given = [self.modules.given(star, name, here) for star in stars]
+            found = [_known(one.homes, ours=one.ours) for one in given if one.homes]
+        return _either(found)
+
+    def _of_class(self, file: SourceFile, head: str, name: str) -> Meaning | None:
+        """Read `Class.name` where the class stands in the same file."""
+        if head[:1].isupper() and defines(file.text, head) and defines(file.text, name):
+            return Meaning("known", frozenset({(file.repo, file.path)}))
+        return None
+
+    def _through(
+        self, here: Home, bound: tuple[str, str], middle: Sequence[str], name: str
+    ) -> Meaning:
+        """Follow one import; `name` is "" where the imported name itself is meant."""
+        module, original = bound
+        parts = [*([original] if original else []), *middle, *([name] if name else [])]
+        if not parts:
+            return NOTHING
+        ours = False
+        for index in range(len(parts)):
+            dots = "" if module.endswith(".") or not index else "."
+            owner = module + dots + ".".join(parts[:index])
+            given = self.modules.given(owner, parts[index], here)
+            ours = ours or given.ours
+            if given.homes:
+                return _known(given.homes, ours=True)
+        return _known(frozenset(), ours=ours)
+
+
+def _known(homes: frozenset[Home], *, ours: bool) -> Meaning:
+    if homes:
+        return Meaning("known", homes)
+    return Meaning("ours") if ours else NOTHING
+
+
+def _either(found: Sequence[Meaning]) -> Meaning:
+    """Join the alternatives: what is known of any of them."""
+    homes = frozenset().union(*(one.homes for one in found)) if found else frozenset()
+    if homes:
+        return Meaning("known", homes)
+    return next((one for how in ("ours", "method") for one in found if one.how == how), NOTHING)
