@@ -19,8 +19,10 @@ from agent.review.gatecodes import by_weight
 from agent.review.gatenames import (
     Taken,
     example_findings,
+    idle_alternatives,
     name_findings,
     needed_literals,
+    override_findings,
     taken_by,
 )
 from agent.review.gatetrace import (
@@ -31,6 +33,7 @@ from agent.review.gatetrace import (
     matched_traces,
     needs_findings,
     told_by_absence,
+    unseen_conditions,
 )
 from agent.ruleset.match import Pattern
 from agent.ruleset.patterns import check_pattern
@@ -196,8 +199,15 @@ def _siblings(docket: Docket) -> Iterator[Finding]:
         return
     listed = ", ".join(dict.fromkeys(one.name for one in others[:_SHOWN]))
     message = f"it also takes {listed}, which the evidence does not define"
-    severity = "warning" if _as_specific(docket, found.defined) else "error"
+    specific = _as_specific(docket, found.defined) and _longer(others, found.defined)
+    severity = "warning" if specific else "error"
     yield Finding("E_STEALS", message, severity, hint="anchor the pattern")  # type: ignore[arg-type]
+
+
+def _longer(others: Sequence[Definition], defined: Sequence[Definition]) -> bool:
+    """Tell whether all other names only add to a defined one."""
+    bases = {one.name.rpartition("::")[2] for one in defined}
+    return all(any(base in one.name for base in bases) for one in others)
 
 
 def _as_specific(docket: Docket, defined: Sequence[Definition]) -> bool:
@@ -208,6 +218,23 @@ def _as_specific(docket: Docket, defined: Sequence[Definition]) -> bool:
     return any(base in docket.proposal.kernel for base in bases)
 
 
+def _overrides(docket: Docket) -> Iterator[Finding]:
+    if not any(one.code == "E_STEALS" for one in docket.findings):
+        kernels = docket.kernels() or (docket.taken or Taken()).listed
+        yield from override_findings(docket.proposal, docket.ruleset, kernels)
+
+
+def _alternatives(docket: Docket) -> Iterator[Finding]:
+    """Alternatives that match none of the kernels it is for take others without evidence."""
+    kernels = docket.kernels() or (docket.taken or Taken()).listed
+    idle = idle_alternatives(docket.proposal.kernel, kernels) if kernels else ()
+    if idle:
+        listed = ", ".join(f'"{shown(text, limit=60)}"' for text in idle[:_SHOWN])
+        message = f"alternatives of the pattern match none of the kernels it is for: {listed}"
+        hint = "leave them out, or declare those kernels and cite what defines them"
+        yield Finding("E_UNPROVEN_KERNEL", message, hint=hint)
+
+
 def _dtypes(docket: Docket) -> Iterator[Finding]:
     yield from dtype_findings(docket.proposal)
 
@@ -216,6 +243,8 @@ def _traced(docket: Docket) -> Iterator[Finding]:
     found = docket.examination
     if found is None:
         return
+    if docket.trace is None and found.origin != "aten-cast":
+        yield from unseen_conditions(docket.proposal)
     open_signatures: tuple[Signature, ...] = (docket.taken or Taken()).open
     runs = Runs(docket.trace, docket.baseline)
     docket.confirmation = confirm(docket.proposal, found, runs, open_signatures, docket.source)
@@ -239,7 +268,7 @@ def _lookalikes(docket: Docket) -> Iterator[Finding]:
 _SYNTAX = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_NESTED_QUANTIFIER"})
 _FATAL = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_CATEGORY"})
 _FORM_CHECKS: tuple[Check, ...] = (
-    _category, _claims, _pattern, _names, _decidable, _dtypes,
+    _category, _claims, _pattern, _names, _overrides, _alternatives, _decidable, _dtypes,
 )  # fmt: skip
 _SOURCE_CHECKS: tuple[Check, ...] = (
     _examined, _examples, _trusted, _siblings, _traced, _lookalikes,

@@ -6,13 +6,15 @@ no rule may take from them), and the examples of all rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import re2
 
 from agent.core.kernels import KernelName, Signature, Trace
+from agent.core.names import canonical_name
 from agent.core.proposals import Finding, Proposal
 from agent.core.rules import CATCH_ALL, UNLABELLED, CategoryId, Rule, RuleId, RuleSet
 from agent.core.text import shown
@@ -22,6 +24,8 @@ from agent.ruleset.syntax import Node, branches, read_pattern
 from agent.source.names import kernel_ref
 
 _SHOWN = 3
+_LETTERS = re.compile(r"[A-Za-z]{3}")
+_NOTATION = re.compile(r"\b(?:instance|clone|anonymous namespace|lambda|const|void)\b")
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,29 @@ def name_findings(proposal: Proposal, taken: Taken, trace: Trace | None) -> Iter
         yield Finding("E_OVERRIDES", message, "note")
 
 
+def override_findings(
+    proposal: Proposal, ruleset: RuleSet, kernels: Sequence[str]
+) -> Iterator[Finding]:
+    """Say which overrides name nothing, no catch-all, or nothing that matches the kernels.
+
+    Without kernels, or where only dtypes decide, what an override takes cannot be told.
+    """
+    matcher = _matcher(ruleset)
+    matching = {rule.id for name in kernels for rule in matcher.matching_name(name)}
+    for target in proposal.overrides:
+        probe = _probe(proposal, target)
+        named = [rule for rule in ruleset.rules if declares(probe, rule)]
+        said = f'"{shown(target, limit=60)}"'
+        if not named:
+            yield Finding("E_OVERRIDES", f"it overrides {said}, which is no rule and no category")
+        elif not any(map(is_catch_all, named)):
+            hint = "kernels with a label of their own are never taken"
+            yield Finding("E_OVERRIDES", f"{said} is no catch-all to take from", hint=hint)
+        elif matching and matching.isdisjoint(rule.id for rule in named):
+            message = f"it overrides {said}, which matches none of its kernels"
+            yield Finding("E_OVERRIDES", message, hint="leave it out")
+
+
 def example_findings(
     proposal: Proposal, taken: Taken, defined: frozenset[str]
 ) -> Iterator[Finding]:
@@ -131,6 +158,63 @@ def _steals(pairs: tuple[tuple[str, str], ...]) -> Finding:
     more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
     hint = "make the pattern narrower, or declare the rule it overrides"
     return Finding("E_STEALS", f"it takes kernels of other categories: {listed}{more}", hint=hint)
+
+
+def idle_alternatives(pattern: str, kernels: Sequence[str]) -> tuple[str, ...]:
+    """Give what alternatives of a pattern spell that no kernel it is for holds.
+
+    Short ones (`1|2`) and those without letters only say where a name may begin or end.
+    """
+    try:
+        variants = list(_variants(read_pattern(pattern)))
+    except (ValueError, RecursionError):
+        return ()
+    spellings = [spelling for name in kernels for spelling in (name, canonical_name(name))]
+    spelled = dict.fromkeys(max(_pieces(variant), key=len, default="") for variant in variants)
+    return tuple(
+        text for text in spelled if text and not any(text in spelling for spelling in spellings)
+    )
+
+
+def _variants(node: Node) -> Iterator[Node]:
+    """Yield the pattern once for each telling alternative, with that one alone in its place."""
+    for index, part in enumerate(node.parts):
+        if node.kind == "alternate":
+            if _tells(part):
+                yield from _variants(part) if _has_choice(part) else (part,)
+        else:
+            for variant in _variants(part):
+                yield replace(node, parts=(*node.parts[:index], variant, *node.parts[index + 1 :]))
+
+
+def _has_choice(node: Node) -> bool:
+    return any(one.kind == "alternate" and any(map(_tells, one.parts)) for one in node.walk())
+
+
+def _tells(node: Node) -> bool:
+    """Tell whether an alternative spells a part of a name: at least three letters in a row.
+
+    What only profilers write differently, `(instance 3)` for `#3`, is no part of one.
+    """
+    return any(_LETTERS.search(_NOTATION.sub(" ", piece)) for piece in _pieces(node))
+
+
+def _pieces(node: Node) -> tuple[str, ...]:
+    """Give the texts that every match holds; what is optional or one of several divides them."""
+    pieces = [""]
+    for part in node.parts if node.kind == "concat" else (node,):
+        match part.kind:
+            case "literal":
+                pieces[-1] += part.text
+            case "assertion":
+                pass
+            case "concat" | "repeat" if part.least:
+                first, *rest = _pieces(part if part.kind == "concat" else part.parts[0])
+                pieces[-1] += first
+                pieces += rest or ([""] if part.kind == "repeat" and part.most != 1 else [])
+            case _:
+                pieces.append("")
+    return tuple(pieces)
 
 
 def needed_literals(pattern: str) -> tuple[str, ...]:
@@ -253,11 +337,14 @@ def _may_take(proposal: Proposal, rule: Rule) -> bool:
     """Tell whether a declared override may take a rule's kernels: only from a catch-all."""
     if not is_catch_all(rule):
         return False
-    probe = Rule(
+    return declares(_probe(proposal, *proposal.overrides), rule)
+
+
+def _probe(proposal: Proposal, *overrides: str) -> Rule:
+    return Rule(
         RuleId("proposal"), CategoryId(proposal.category), proposal.kernel, "validated",
-        overrides=proposal.overrides,
+        overrides=overrides,
     )  # fmt: skip
-    return declares(probe, rule)
 
 
 def _applies(

@@ -54,12 +54,14 @@ def dtype_findings(proposal: Proposal) -> Iterator[Finding]:
     """Say when stated dtypes ([destination, source, ...]) contradict a cast's category."""
     wanted = _CASTS.get(proposal.category)
     stated = proposal.input_dtypes
-    if wanted is None or not stated:
+    if wanted is None:
         return
     if proposal.op and not _found(proposal.op, "aten::copy_"):
         yield Finding(
             "E_DTYPE_MISMATCH", "a cast is launched by aten::copy_, which the op does not fit"
         )
+    if not stated:
+        return
     if len(stated) < 2:
         yield Finding("E_DTYPE_MISMATCH", "a cast needs both dtypes: [destination, source]")
         return
@@ -75,6 +77,15 @@ def dtype_findings(proposal: Proposal) -> Iterator[Finding]:
     else:
         message = f"[{', '.join(stated[:2])}] is no conversion between FP8 and a wider type"
         yield Finding("E_DTYPE_MISMATCH", message)
+
+
+def unseen_conditions(proposal: Proposal) -> Iterator[Finding]:
+    """Say that op or dtypes of a kernel of its own are claims that only a trace can show."""
+    stated = [key for key in ("op", "input_dtypes") if getattr(proposal, key)]
+    if stated:
+        message = f"no trace shows the {' and '.join(stated)} that it asks for"
+        hint = "leave them out, or judge it with a trace of the run"
+        yield Finding("E_NOT_DECIDABLE", message, hint=hint)
 
 
 def _found(pattern: str, text: str) -> bool:

@@ -44,6 +44,7 @@ _SAYS_NOTHING = frozenset((
 # fmt: on
 _REGISTERS = re.compile(r"PYBIND|^TORCH_LIBRARY|^TVM_FFI|^NB_MODULE")
 """Macros that only give functions away: what uses them calls none."""
+_MAKES_OPERATORS = re.compile(rb"custom_op|torch\.library|register_op|Library\(|compile_guard")
 _MIN_NAME = 4
 _MAX_SAME = 24
 
@@ -197,7 +198,7 @@ class Reach:
     def _fits(self, file: SourceFile, meaning: Meaning, link: Link) -> bool:
         match meaning.how:
             case "operator":
-                return True
+                return link.native or self._registers(link)
             case "known":
                 here = (link.repo, link.path) in meaning.homes
                 return not link.path or (not link.native and here)
@@ -209,6 +210,11 @@ class Reach:
                 near = link.guesses < MAX_GUESSES
                 return near and link.method and self._meanings.is_rare_method(link.name)
         return False
+
+    def _registers(self, link: Link) -> bool:
+        """Tell whether the file of a Python function makes operators of its functions."""
+        found = (one.source(link.path) for one in self._snapshots if one.repo == link.repo)
+        return any(file is not None and _MAKES_OPERATORS.search(file.text) for file in found)
 
     def _add(self, link: Link) -> None:
         if link.via and (link.name in _SAYS_NOTHING or len(link.name) < _MIN_NAME):

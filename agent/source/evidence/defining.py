@@ -40,7 +40,8 @@ def check_definitions(case: Case) -> None:
 def _unproven(case: Case) -> Iterator[Finding]:
     """Say which kernels the proposal is for none of its definitions makes."""
     defining = [item for item in case.defining() if item.definition is not None]
-    left = [name for name in case.names if not any(_accepts(item, name) for item in defining)]
+    wanted = case.names or case.question.listed
+    left = [name for name in wanted if not any(_accepts(item, name) for item in defining)]
     if left:
         listed = ", ".join(repr(kernel_ref(name).qualified[:80]) for name in left[:3])
         message = f"{len(left)} of the kernels it is for are not defined by its evidence: {listed}"

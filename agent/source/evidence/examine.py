@@ -73,6 +73,7 @@ def _open(work: Workbench, question: Question) -> Case:
     known = question.names or question.listed
     family = known or ((plain(question.pattern),) if question.pattern else ())
     items: list[Item] = []
+    commits: dict[str, str] = {}
     bundles = {one.snapshot.repo: one for one in work.default()}
     for entry in question.evidence:
         bundle = work.bundle(entry.repo, entry.commit)
@@ -80,7 +81,10 @@ def _open(work: Workbench, question: Question) -> Case:
             items.append(Item(entry, findings=[bundle]))
             continue
         bundles[entry.repo] = bundle
-        items.append(read_item(entry, bundle, known))
+        item = read_item(entry, bundle, known)
+        if commits.setdefault(entry.repo, entry.commit) != entry.commit:
+            item.refuse("E_COMMIT_MIXED", f"other evidence of {entry.repo} is of another commit")
+        items.append(item)
     chosen = tuple(bundles[repo] for repo in sorted(bundles))
     links = Links(chosen, work.reaches)
     checks = Contradictions(work.trees, question.context)

@@ -64,6 +64,8 @@ def read_item(evidence: Evidence, definitions: Definitions, names: Sequence[str]
     """Read one piece of evidence; the commit and repository are already resolved."""
     item = Item(evidence, definitions)
     snapshot = definitions.snapshot
+    if evidence.guard and evidence.kind != "emission":
+        item.refuse("E_GUARD_MISMATCH", f"no guard stands around a {evidence.kind}; it is of calls")
     if evidence.kind == "binary":
         _read_binary(item, names)
         return item
@@ -255,6 +257,8 @@ def _read_binary(item: Item, names: Sequence[str]) -> None:
     if isinstance(content, Finding):
         item.findings.append(content)
         return
+    if item.evidence.snippet:
+        item.refuse("E_SNIPPET", f"{path} is binary and has no lines to quote")
     symbols = elf_symbols(content) if is_binary(path) or content[:4] == b"\x7fELF" else None
     if symbols is None:
         item.refuse("E_BINARY" if is_binary(path) else "E_KIND", f"{path} is not a sound ELF file")
@@ -315,10 +319,11 @@ def _read_instantiation(item: Item, names: Sequence[str]) -> None:
     start, end = file.span(*item.evidence.lines)
     words = re.findall(rb"[A-Za-z_]\w*", native_file(file.text).code[start:end])
     if any(folded(word.decode()) in folds for word in words):
-        if _speaks_of_ck(file):
-            item.instantiated = True
-        else:
+        item.instantiated = _speaks_of_ck(file)
+        if not item.instantiated:
             item.refuse("E_NAME_MISMATCH", "nothing in this file is of Composable Kernel")
+        elif item.evidence.symbol and item.evidence.symbol.encode() not in words:
+            item.refuse("E_SYMBOL", f"{item.evidence.symbol!r} does not stand on these lines")
         return
     kind = _noise_kind(file, item.evidence.lines, [name.rpartition("::")[2] for name in wanted])
     code = {"comment": "E_IN_COMMENT", "string": "E_IN_STRING"}.get(kind, "E_NAME_MISMATCH")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from agent.core.rules import Rule
 from agent.source.evidence.items import read_item
 from agent.source.index import open_sources
 from tests.builders import rule, ruleset, signature, stats, trace
-from tests.checkouts import KERNLIB, OTHER_SYMBOL, SYMBOL, commit_tree
+from tests.checkouts import KERNLIB, OTHER_SYMBOL, SYMBOL, commit_tree, git
 from tests.mutations import mutations
 from tests.unit.source.conftest import Serving, codes
 
@@ -533,6 +533,110 @@ def test_a_kernel_with_a_label_is_only_taken_from_a_catch_all_that_is_named(
         overrides=overrides,
     )  # fmt: skip
     assert codes(verdict) == ([code] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "code"),
+    [
+        ("fill_indices_kernel|brand_new_thing", "E_UNPROVEN_KERNEL"),
+        ("(?:fill_indices_kernel|Cijk_Alik)", "E_UNPROVEN_KERNEL"),
+        ("fill_(?:indices|positions)_kernel", "E_UNPROVEN_KERNEL"),
+        ("^fill_indices_(?:kernel|function)$", "E_UNPROVEN_KERNEL"),
+        ("(?:^|::| )fill_indices_kernel(?:[<(]|$)", ""),
+        ("^fill_indices_kernel(?:_v[12])?$", ""),
+        (r"^fill_indices_kernel(?: \(instance [13]\)|#[13]|$)", ""),
+    ],
+)
+def test_an_alternative_that_matches_no_kernel_it_is_for_is_refused(
+    serving: Serving, pattern: str, code: str
+) -> None:
+    verdict = serving.judge("Metadata", pattern, *triton(serving), kernels=("fill_indices_kernel",))
+    assert code in codes(verdict) if code else not codes(verdict)
+
+
+@pytest.mark.parametrize("kind", ["definition", "table"])
+def test_a_guard_is_only_of_a_call(serving: Serving, kind: str) -> None:
+    pair = triton(serving) if kind == "definition" else asm(serving)
+    pattern, name = {
+        "definition": ("^fill_indices_kernel$", "fill_indices_kernel"),
+        "table": ("(^|::)mla_a8w8_qh16_gqaratio16$", MLA_ASM),
+    }[kind]
+    wrong = replace(pair[0], guard="False")
+    verdict = serving.judge("MLA", pattern, wrong, pair[1], kernels=(name,))
+    assert codes(verdict) == ["E_GUARD_MISMATCH"]
+
+
+def test_evidence_of_one_checkout_is_of_one_commit(serving: Serving, tmp_path: Path) -> None:
+    folder = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(serving.engine), str(folder))
+    later = commit_tree(folder, {"NEWS": "more"})
+    index = open_sources([("engine", folder)])
+    definition, emission = triton(serving)
+    mixed = (replace(definition, commit=later), emission)
+    found = index.examine(
+        mixed, names=("fill_indices_kernel",), category="Metadata", context=RunContext()
+    )
+    assert [one.code for one in found.findings] == ["E_COMMIT_MIXED"]
+    same = (replace(definition, commit=later), replace(emission, commit=later))
+    assert index.examine(
+        same, names=("fill_indices_kernel",), category="Metadata", context=RunContext()
+    ).complete
+
+
+@pytest.mark.parametrize(
+    "stated", [{"op": "^aten::mm$"}, {"input_dtypes": ("float", "float")}, {"op": "engine::fill"}]
+)
+def test_op_and_dtypes_of_a_kernel_of_its_own_need_a_trace(
+    serving: Serving, stated: dict[str, Any]
+) -> None:
+    given = {"kernels": ("fill_indices_kernel",), **stated}
+    verdict = serving.judge("Metadata", "^fill_indices_kernel$", *triton(serving), **given)
+    assert codes(verdict) == ["E_NOT_DECIDABLE"]
+    run = trace(
+        {
+            signature(
+                "fill_indices_kernel", op="engine::fill", input_dtypes=("float", "float")
+            ): stats()
+        }
+    )
+    seen = serving.judge("Metadata", "^fill_indices_kernel$", *triton(serving), **given, trace=run)
+    assert codes(seen) == (["E_NO_KERNEL_MATCHED"] if stated.get("op") == "^aten::mm$" else [])
+
+
+def test_a_cast_is_launched_by_a_copy(serving: Serving) -> None:
+    given = {"kernels": (TO_FP8,), "context": ROCM}
+    for op, expected in (("^aten::mm$", ["E_DTYPE_MISMATCH"]), ("^aten::copy_$", [])):
+        verdict = serving.judge(
+            "CastToFP8", "float8_copy_kernel_cuda", write_cast(serving), op=op, **given
+        )
+        assert codes(verdict) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "codes_of_it"),
+    [
+        ("nope", ["E_OVERRIDES"]),
+        ("gemm.any", ["E_OVERRIDES"]),
+        ("elementwise.other", ["E_OVERRIDES"]),
+        ("elementwise.copies", []),
+        ("elementwise.*", []),
+        ("Elementwise", []),
+    ],
+)
+def test_an_override_names_a_catch_all_that_matches(
+    serving: Serving, target: str, codes_of_it: list[str]
+) -> None:
+    rules = ruleset(
+        rule("gemm.any", "GEMM", "gemm_x"),
+        rule("elementwise.copies", "Elementwise", "float8_copy_kernel"),
+        rule("elementwise.other", "Elementwise", "other_kernel"),
+    )
+    overrides = (target, *(["elementwise.copies"] if codes_of_it else []))
+    verdict = serving.judge(
+        "CastToFP8", "float8_copy_kernel_cuda", write_cast(serving), kernels=(TO_FP8,),
+        context=ROCM, rules=rules, overrides=overrides,
+    )  # fmt: skip
+    assert codes(verdict) == codes_of_it
 
 
 def test_names_of_a_list_and_examples_of_other_rules_are_not_stolen(serving: Serving) -> None:

@@ -49,6 +49,15 @@ TREE = {
             my_norm(x)
         """),
     "server/__init__.py": "",
+    "server/made.py": dedent("""\
+        import torch
+        from pkg import my_norm
+
+
+        @torch.library.custom_op("server::made_norm")
+        def made_norm(x):
+            my_norm(x)
+        """),
     "server/pool.py": dedent("""\
         import pkg
 
@@ -77,6 +86,7 @@ LEADS = {
         "try:\n    from pkg import my_norm\nexcept ImportError:\n    from torch import my_norm",
         "my_norm(x)",
     ),
+    "an operator of Python": ("import torch", "torch.ops.server.made_norm(x)"),
     "a registered operator": ("import torch", "torch.ops.pkg.my_norm(x)"),
     "by a wrapper": ("from pkg.ops.norm import wrapped_norm", "wrapped_norm(x)"),
     "a method few classes have": ("", "x.pool.normalise_all(x)"),
@@ -86,6 +96,7 @@ LEADS = {
 DOES_NOT = {
     "PyTorch's function of that name": ("import torch.nn.functional as F", "F.my_norm(x)"),
     "PyTorch's own operator": ("import torch", "torch.ops.aten.my_norm(x)"),
+    "an operator called as a function": ("import torch", "torch.ops.pkg.wrapped_norm(x)"),
     "torch": ("import torch", "torch.my_norm(x)"),
     "another library": ("import flashthing", "flashthing.my_norm(x)"),
     "imported from another library": ("from flashthing import my_norm", "my_norm(x)"),
