@@ -9,10 +9,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent.compare.table import compare_traces
+    from agent.compare.table import TraceDiff, compare_traces
     from agent.core.kernels import KernelTable, RankTrace, Signature, SignatureStats, Trace
-    from agent.core.proposals import Decision, Evidence, Finding, Proposal, Verdict
+    from agent.core.proposals import Decision, Evidence, Finding, Proposal, RunContext, Verdict
     from agent.core.rules import Category, Label, LabelledTrace, Rule, RuleSet
+    from agent.core.source import SourceIndex
     from agent.errors import (
         JournalError,
         LabelAgentError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from agent.ruleset.codec import load_rules
     from agent.ruleset.lint import lint_rules
     from agent.ruleset.match import label_trace
+    from agent.source.index import open_sources
     from agent.traces.reader import read_trace
 
 __version__ = "0.1.0"
@@ -38,6 +40,8 @@ _HOME = {
     "lint_rules": "agent.ruleset.lint",
     "judge_proposal": "agent.review.gate",
     "compare_traces": "agent.compare.table",
+    "open_sources": "agent.source.index",
+    "TraceDiff": "agent.compare.table",
     "KernelTable": "agent.core.kernels",
     "RankTrace": "agent.core.kernels",
     "Signature": "agent.core.kernels",
@@ -47,12 +51,14 @@ _HOME = {
     "Evidence": "agent.core.proposals",
     "Finding": "agent.core.proposals",
     "Proposal": "agent.core.proposals",
+    "RunContext": "agent.core.proposals",
     "Verdict": "agent.core.proposals",
     "Category": "agent.core.rules",
     "Label": "agent.core.rules",
     "LabelledTrace": "agent.core.rules",
     "Rule": "agent.core.rules",
     "RuleSet": "agent.core.rules",
+    "SourceIndex": "agent.core.source",
     "JournalError": "agent.errors",
     "LabelAgentError": "agent.errors",
     "ModelError": "agent.errors",
@@ -80,10 +86,13 @@ __all__ = [
     "Rule",
     "RuleFileError",
     "RuleSet",
+    "RunContext",
     "Signature",
     "SignatureStats",
     "SourceError",
+    "SourceIndex",
     "Trace",
+    "TraceDiff",
     "TraceError",
     "UsageError",
     "Verdict",
@@ -93,6 +102,7 @@ __all__ = [
     "label_trace",
     "lint_rules",
     "load_rules",
+    "open_sources",
     "read_trace",
 ]
 
