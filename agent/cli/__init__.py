@@ -14,6 +14,10 @@ from agent.cli.screen import show_error, show_traceback, talk
 from agent.errors import LabelAgentError
 
 EXIT_CLEAN, EXIT_FAILED, EXIT_INTERRUPTED = 0, 2, 130
+_GO_ON = {
+    "propose": "; run it again: what was answered is kept and not asked twice",
+    "review": "; what was decided is kept, go on with: label-agent review",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except KeyboardInterrupt:
-        talk("interrupted")
+        talk(f"interrupted{_GO_ON.get(next(iter(arguments), ''), '')}")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
@@ -61,6 +65,8 @@ def _run(arguments: list[str]) -> int:
             sys.stdout.write(f"{message()}\n")
             return EXIT_CLEAN
         raise _wrong_usage(message(), err) from None
+    if code == EXIT_INTERRUPTED:  # how typer hands a Ctrl-C on
+        raise KeyboardInterrupt
     sys.stdout.flush()
     return code if isinstance(code, int) else EXIT_CLEAN
 

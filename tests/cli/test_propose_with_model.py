@@ -117,8 +117,9 @@ def test_an_ended_process_asks_nothing_twice(folder: Path, how: signal.Signals) 
         child = _start(server)
         _wait_for(server, 3)
         child.send_signal(how)
-        child.communicate(timeout=30)
+        _, err = child.communicate(timeout=30)
         assert child.returncode == (130 if how is signal.SIGINT else -how)
+        assert ("interrupted; run it again" in err) == (how is signal.SIGINT)
         answered = server.sent[:2]
     with serving([*map(gives_up, range(3))]) as server:
         code, document, _ = _ended(_start(server))
