@@ -23,6 +23,7 @@ from agent.cli.options import (
     DiffFormat,
     Engine,
     EngineOption,
+    FreshOption,
     JsonOption,
     OutputOption,
     RollupOption,
@@ -58,6 +59,7 @@ def diff(
     allow_incomplete: IncompleteOption = False,
     engine: EngineOption = Engine.local,
     scheduler: SchedulerOption = "",
+    no_cache: FreshOption = False,
 ) -> int:
     """Say what changed between two runs: table, ledger, impact, targets; by rules alone, no LLM.
 
@@ -69,7 +71,7 @@ def diff(
 
     options = DiffOptions(
         rules=rules,
-        reading=Reading(salvage, engine is Engine.dask, scheduler),
+        reading=Reading(salvage, engine is Engine.dask, scheduler, not no_cache),
         allow_incomplete=allow_incomplete,
         rollup=rollup,
         fail_on=tuple(fail_on or ()),

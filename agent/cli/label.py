@@ -13,6 +13,7 @@ from agent.cli.options import (
     SHORT_LIST,
     Engine,
     EngineOption,
+    FreshOption,
     JsonOption,
     KernelsOption,
     LabelFormat,
@@ -47,6 +48,7 @@ def label(
     salvage: SalvageOption = False,
     engine: EngineOption = Engine.local,
     scheduler: SchedulerOption = "",
+    no_cache: FreshOption = False,
 ) -> int:
     """Label every GPU kernel of one run: category table, coverage, top unlabelled kernels.
 
@@ -57,7 +59,7 @@ def label(
     from agent.cli.progress import reading_progress
     from agent.workflows.label import Reading, label_run
 
-    reading = Reading(salvage, engine is Engine.dask, scheduler)
+    reading = Reading(salvage, engine is Engine.dask, scheduler, not no_cache)
     with reading_progress() as progress:
         labelled = label_run(traces, rules=rules, reading=reading, progress=progress)
     if output is not None and output.suffix == PROFILE_SUFFIX:

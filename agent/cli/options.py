@@ -40,6 +40,10 @@ SalvageOption = Annotated[
     bool,
     typer.Option("--salvage", help="Read what is whole of a damaged file; reports say INCOMPLETE."),
 ]
+FreshOption = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Read every file anew, and keep nothing of it."),
+]
 RollupOption = Annotated[
     bool, typer.Option("--rollup", help="Fold categories into their coarser rows.")
 ]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.core.kernels import RankTrace, Trace
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
+from agent.traces.cache import TraceCache
 from agent.traces.formats import HEAD_BYTES, find_format
 from agent.traces.inflate import Progress, read_head
 from agent.traces.kineto import not_json, read_kineto
@@ -42,6 +44,7 @@ def read_trace(
     salvage: bool = False,
     context: bool = False,
     progress: Progress | None = None,
+    cache: TraceCache | None = None,
 ) -> Trace:
     """Read one run from files, folders or globs.
 
@@ -50,6 +53,7 @@ def read_trace(
         salvage: read the whole events of damaged files and mark the result incomplete.
         context: keep shapes, operator stacks and Python frames (`RankTrace.context`).
         progress: called as bytes of a file are read.
+        cache: where ranks of large files are kept; what was kept is not read again.
 
     Raises:
         TraceError: nothing to read, or nothing that can be read.
@@ -64,7 +68,9 @@ def read_trace(
     passed_over: list[UnknownTraceFormat] = []
     for file in files:
         try:
-            ranks += read_file(file, salvage=salvage, context=context, progress=progress)
+            read = partial(read_file, file, salvage=salvage, context=context, progress=progress)
+            options = _options(salvage=salvage, context=context)
+            ranks += _recall_or(read, file, options, cache) if cache else read()
         except UnknownTraceFormat as err:
             if not file.found:
                 raise
@@ -77,6 +83,38 @@ def read_trace(
         raise _no_traces(passed_over)
     findings = [_not_read(err) for err in passed_over]
     return run.assemble(_run_name(named), ranks, unreadable, findings)
+
+
+def unread_bytes(named: Sequence[str], *, salvage: bool, cache: TraceCache | None) -> int:
+    """Give the stored size of what `read_trace` would have to read, without what was kept of it.
+
+    Raises:
+        TraceError, OSError: a file cannot be found or seen.
+    """
+    options = _options(salvage=salvage, context=False)
+    return sum(
+        file.path.stat().st_size
+        for file in find_files(named)
+        if not (cache and cache.holds(cache.key_of(file.path, file.source, options, digest=False)))
+    )
+
+
+def _options(*, salvage: bool, context: bool) -> str:
+    """Name how a file is read: kept ranks are those of one way."""
+    return f"salvage={salvage} context={context}"
+
+
+def _recall_or(
+    read: Callable[[], tuple[RankTrace, ...]], file: TraceFile, options: str, cache: TraceCache
+) -> tuple[RankTrace, ...]:
+    """Give the kept ranks of a file, or read and keep them if it did not change meanwhile."""
+    key = cache.key_of(file.path, file.source, options)
+    ranks = cache.recall(key)
+    if ranks is None:
+        ranks = read()
+        if cache.key_of(file.path, file.source, options) == key:
+            cache.keep(key, ranks)
+    return ranks
 
 
 def _no_traces(passed_over: Sequence[UnknownTraceFormat]) -> TraceError:

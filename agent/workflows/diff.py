@@ -67,5 +67,6 @@ def _reading(
     from agent.ruleset.match import label_trace
     from agent.workflows.readers import Readers
 
-    with Readers(runs, salvage=reading.salvage, progress=progress) as readers:
+    cache = reading.kept()
+    with Readers(runs, salvage=reading.salvage, progress=progress, cache=cache) as readers:
         yield lambda ruleset: (label_trace(trace, ruleset) for trace in readers.traces())

@@ -5,21 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.core.rules import LabelledTrace, RuleSet
 from agent.workflows.rulefile import rules_in_force
+
+if TYPE_CHECKING:
+    from agent.traces.cache import TraceCache
 
 Progress = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read: damaged ones too, and on a Dask cluster instead of here."""
+    """How files are read.
+
+    Attributes:
+        salvage: damaged ones too.
+        dask: on a cluster instead of here; `scheduler` is its address.
+        cache: what was kept of large files is not read again.
+    """
 
     salvage: bool = False
     dask: bool = False
     scheduler: str = ""
+    cache: bool = False
+
+    def kept(self) -> TraceCache | None:
+        """Give where large files are kept, if they are."""
+        from agent.traces.cache import user_cache
+
+        return user_cache() if self.cache else None
 
 
 def label_run(
@@ -51,5 +67,5 @@ def labelled(
     from agent.ruleset.match import label_trace
     from agent.traces.reader import read_trace
 
-    trace = read_trace(paths, salvage=reading.salvage, progress=progress)
+    trace = read_trace(paths, salvage=reading.salvage, progress=progress, cache=reading.kept())
     return label_trace(trace, ruleset)

@@ -23,11 +23,12 @@ from typing import Final, Self
 
 from agent.core.kernels import KernelTable, Signature, Trace
 from agent.errors import TraceError
+from agent.traces.cache import TraceCache
 from agent.traces.inflate import Progress, ReadProgress
-from agent.traces.reader import find_files, read_trace
+from agent.traces.reader import read_trace, unread_bytes
 
 WORTHWHILE_BYTES: Final = 8_000_000
-"""Stored size of the second largest run from which on processes are started."""
+"""Size, as stored, of the second largest run from which on processes are started."""
 
 _REPORT_BYTES: Final = 1_000_000
 
@@ -62,12 +63,14 @@ class Readers:
         *,
         salvage: bool = False,
         progress: Progress | None = None,
+        cache: TraceCache | None = None,
         worthwhile: int = WORTHWHILE_BYTES,
     ) -> None:
-        """Name the runs, each a file, folder or glob."""
+        """Name the runs, each a file, folder or glob; what `cache` holds is not read again."""
         self._runs = list(runs)
         self._salvage = salvage
         self._progress = progress
+        self._cache = cache
         self._worthwhile = worthwhile
         self._waiting: deque[int] = deque()
         self._reading: dict[Connection, tuple[int, BaseProcess]] = {}
@@ -76,7 +79,7 @@ class Readers:
     def __enter__(self) -> Self:
         """Start as many processes as there are processors, where that is worthwhile."""
         n_processes = min(_processors(), len(self._runs))
-        if n_processes > 1 and sorted(map(_stored_size, self._runs))[-2] >= self._worthwhile:
+        if n_processes > 1 and sorted(map(self._unread, self._runs))[-2] >= self._worthwhile:
             self._waiting.extend(range(len(self._runs)))
             for _ in range(n_processes):
                 self._start()
@@ -106,12 +109,21 @@ class Readers:
             while number not in self._outcomes and self._reading:
                 self._receive()
             if number not in self._outcomes:
-                yield read_trace([run], salvage=self._salvage, progress=self._progress)
+                yield read_trace(
+                    [run], salvage=self._salvage, progress=self._progress, cache=self._cache
+                )
                 continue
             outcome = self._outcomes.pop(number)
             if isinstance(outcome, Exception):
                 raise outcome
             yield outcome
+
+    def _unread(self, run: str) -> int:
+        """Give the size of what is to be read; 0 where it cannot be told: reading says why."""
+        try:
+            return unread_bytes([run], salvage=self._salvage, cache=self._cache)
+        except (TraceError, OSError):
+            return 0
 
     def _start(self) -> None:
         if not self._waiting:
@@ -122,6 +134,7 @@ class Readers:
         process = context.Process(  # type: ignore[attr-defined] # of every context but the base
             target=read_and_send,
             args=(theirs, self._runs[number], self._salvage, self._progress is not None),
+            kwargs={"cache": self._cache},
             daemon=True,
         )
         process.start()
@@ -149,7 +162,14 @@ class Readers:
             self._start()
 
 
-def read_and_send(connection: Connection, run: str, salvage: bool, watched: bool) -> None:  # noqa: FBT001
+def read_and_send(
+    connection: Connection,
+    run: str,
+    salvage: bool,  # noqa: FBT001
+    watched: bool,  # noqa: FBT001
+    *,
+    cache: TraceCache | None = None,
+) -> None:
     """Read one run and send it back; this is the whole life of a process.
 
     An interrupt is for the process that waits: it ends this one.
@@ -158,7 +178,7 @@ def read_and_send(connection: Connection, run: str, salvage: bool, watched: bool
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
             report = _Reports(connection, run).report if watched else None
-            trace = read_trace([run], salvage=salvage, progress=report)
+            trace = read_trace([run], salvage=salvage, progress=report, cache=cache)
         except BrokenPipeError:
             raise
         except Exception as err:  # noqa: BLE001 - raised again where the result is waited for
@@ -231,14 +251,6 @@ def _ended(run: str, code: int | None) -> TraceError:
         location=run,
         hint="see whether the machine ran out of memory, and try again",
     )
-
-
-def _stored_size(run: str) -> int:
-    """Give the size of a run's files; 0 where it cannot be told, so that reading says why."""
-    try:
-        return sum(file.path.stat().st_size for file in find_files([run]))
-    except (TraceError, OSError):
-        return 0
 
 
 def _processors() -> int:
