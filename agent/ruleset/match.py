@@ -1,6 +1,7 @@
 """Apply a rule set: signature -> label. First match wins; time is linear in the name's length.
 
-A rule's `kernel` is searched in the raw and in the canonical name, see `agent.core.names`. All
+A rule's `kernel` is searched in the raw and in the canonical name, see `agent.core.names`, and for
+Triton before 3.0, which appends how the arguments are specialised, in the name without that. All
 patterns are tried at once: a scan for the literals they need leaves a few candidates of 300 rules,
 which are then tried in order until one decides. On 5,000 names this takes a fifth (names as they
 are) to a twelfth (names of 5 kB) of the time of one pattern after the other
@@ -9,6 +10,7 @@ are) to a twelfth (names of 5 kB) of the time of one pattern after the other
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import re2
@@ -19,6 +21,9 @@ from agent.core.rules import UNLABELLED, Label, LabelledTrace, Rule, RuleSet
 
 PATTERN_MEMORY = 1 << 20
 """Bytes one compiled pattern may take; RE2 then goes on without its cache, still linear."""
+
+_SPECIALISED = re.compile(r"_0(?:[cde]+1|1[0-9]*[cde])[0-9cde]*")
+"""What Triton 2 appends: argument numbers, `d` divisible by 16, `c` equal to 1, `e` by 8."""
 
 _CHUNK_PATTERNS = 1_000
 _CHUNK_CHARACTERS = 16_384
@@ -122,8 +127,9 @@ class _PatternSet:
     def found_in(self, name: str) -> Iterator[int]:
         """Give the indices of the patterns found in a name, in order, each tried when asked for."""
         spellings = _spellings(name)
-        # A literal in the canonical name is one in a raw name that starts with it.
-        scanned = spellings[-1:] if spellings[-1].startswith(spellings[0]) else spellings
+        raw = spellings[-1]
+        # A literal in another spelling is one in a raw name that starts with it.
+        scanned = (raw,) if all(map(raw.startswith, spellings)) else spellings
         for start, scan, searches in self._chunks:
             candidates: set[int] = set()
             for spelling in scanned:
@@ -162,9 +168,12 @@ def _dtypes_agree(wanted: tuple[str, ...], seen: tuple[str, ...]) -> bool:
 
 
 def _spellings(name: str) -> tuple[bytes, ...]:
-    """Give the canonical and then the raw name, once where they are the same."""
+    """Give the plain function name, the canonical and the raw name, each once; the raw one last."""
     canonical = canonical_name(name)
-    return (_utf8(name),) if canonical == name else (_utf8(canonical), _utf8(name))
+    end = canonical.rfind("_0")
+    specialised = end > 0 and _SPECIALISED.fullmatch(canonical, end)
+    plain = canonical[:end] if specialised else canonical
+    return tuple(map(_utf8, dict.fromkeys((plain, canonical, name))))
 
 
 def _utf8(text: str) -> bytes:

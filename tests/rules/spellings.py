@@ -14,6 +14,9 @@ def spellings(name: str) -> Iterator[tuple[str, str]]:
     if not name.endswith((".kd", "]")):
         yield "code object", f"{name}.kd"
         yield "clone", f"{name} [clone .kd]"
+    if name.isidentifier() and not name.startswith("_Z"):
+        yield "specialised by Triton 2", f"{name}_0d1d2d3de4c56d"
+        yield "specialised, of a code object", f"{name}_0d1d2d3d.kd"
     if LAMBDA.search(name):
         yield "LLVM lambdas", LAMBDA.sub(_llvm, name)
         yield "nsys lambdas", LAMBDA.sub(r"[\1 (instance \2)]", name)
