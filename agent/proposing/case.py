@@ -57,7 +57,10 @@ def _action(form: type[Form]) -> str:
 def _next(dossier: Dossier) -> str:
     """Say what is nearest to be done: with evidence at hand, a proposal."""
     if not dossier.candidates:
-        return "Without evidence it cannot be proposed: look for the definition and its launch."
+        return (
+            "Without evidence it cannot be proposed: look for the definition and its launch. Where"
+            " two looks find neither, abstain."
+        )
     if suggested(dossier.candidates[0], dossier):
         return (
             'Then submit_proposal with "candidates": [1] and "kernel": "", which takes the pattern'

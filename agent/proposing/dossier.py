@@ -63,6 +63,13 @@ class Dossier:
     candidates: tuple[Candidate, ...]
     context: RunContext
 
+    @property
+    def unprovable(self) -> str:
+        """Say why no rule for the family can ever have evidence, or nothing."""
+        if self.family.vendor or self.origin == "external":
+            return "a vendor library: its source is in no checkout, built-in rules name it"
+        return ""
+
     def on_stack(self, entry: Evidence) -> bool:
         """Tell whether a piece of evidence lies in a function that launched the family."""
         function = entry.symbol.rpartition(".")[2]

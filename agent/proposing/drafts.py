@@ -25,7 +25,8 @@ def proposal_of(submitted: SubmitProposal, dossier: Dossier, source: SourceIndex
         )
     evidence = _evidence(submitted, dossier, source)
     if not evidence:
-        raise _wrong("give candidates or evidence: a rule without either is never admitted")
+        where = "candidates" if dossier.candidates else "evidence that a look found, or abstain"
+        raise _wrong(f"give {where}: a rule without evidence is never admitted")
     if len(evidence) > MAX_EVIDENCE:
         raise _wrong(f"{len(evidence)} pieces of evidence are more than {MAX_EVIDENCE}")
     overrides = (*submitted.overrides, *map(str, dossier.family.rules_now))

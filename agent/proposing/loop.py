@@ -70,13 +70,16 @@ class Asking:
 
 
 def propose_families(dossiers: Sequence[Dossier], asking: Asking) -> Iterator[Asked]:
-    """Ask about each family in turn.
+    """Ask about each family in turn, except where no rule could ever be proven.
 
     What is wrong with one family's replies ends that family alone. A model that cannot be reached
     and a budget that is used up end the asking; what is left is given back as unasked.
     """
     stopped: ModelError | None = None
     for number, dossier in enumerate(dossiers, 1):
+        if dossier.unprovable:
+            yield Asked(dossier.family, "abstained", reason=dossier.unprovable)
+            continue
         if stopped is not None:
             yield Asked(dossier.family, "unasked", reason=str(stopped))
             continue
@@ -107,6 +110,7 @@ class Conversation:
         self._messages = _opening(dossier, asking)
         self._verdicts: dict[str, Verdict] = {}
         self._rejections = 0
+        self._looked: set[Question] = set()
         self._turns = 0
         self._usage = Usage()
         self._reply = Reply("")
@@ -197,6 +201,9 @@ class Conversation:
                 return None
 
     def _look(self, question: Question, left: int) -> None:
+        if question in self._looked:
+            raise ReplyFormatError("ML030", "that was asked before and its result stands above")
+        self._looked.add(question)
         self._tell(question.do.replace("_", " "))
         result = self._tools.answer(question)
         filled = self._asking.prompts["result"].filled(

@@ -26,8 +26,8 @@ def propose_offline(dossier: Dossier, categories: Collection[str]) -> tuple[Prop
 
     `categories` are those of the rule file; no other is ever proposed.
     """
-    if dossier.family.vendor or dossier.origin == "external":
-        return "a vendor library: its source is in no checkout, built-in rules name it"
+    if dossier.unprovable:
+        return dossier.unprovable
     if dossier.origin == "inductor":
         return "compiled by Inductor: its name is made anew by every change of the model"
     if not dossier.candidates:

@@ -112,7 +112,7 @@ def ask(
 def requests(job: AskJob, provider: Provider, options: AskOptions) -> Iterator[dict[str, Any]]:
     """Give the body of the first request about each family, exactly as it would be sent."""
     asking = _asking(job, provider, options, None)
-    for dossier in job.dossiers():
+    for dossier in (one for one in job.dossiers() if not one.unprovable):
         yield provider.request_body(first_request(dossier, asking))
 
 

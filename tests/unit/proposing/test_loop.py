@@ -119,8 +119,41 @@ def test_two_unusable_replies_end_that_family_alone(bad: object) -> None:
 
 
 def test_a_family_ends_after_its_turns() -> None:
-    (asked,), model, _ = _run(*[LOOK] * 9, limits=Limits(turns=3))
+    looks = [{**LOOK, "name": f"{SCALE}_{number}"} for number in range(9)]
+    (asked,), model, _ = _run(*looks, limits=Limits(turns=3))
     assert (asked.answer, len(model.asked)) == ("failed", 3)
+
+
+def test_a_question_asked_again_and_again_ends_its_family_after_one_reminder() -> None:
+    """A small model asked for one search twelve times over."""
+    (asked,), model, source = _run(*[LOOK] * 12, limits=Limits(turns=12))
+    assert (asked.answer, len(model.asked)) == ("failed", 3)
+    assert source.questions.count(f"define {SCALE}") == 1
+    assert "| that was asked before and its result stands above" in model.asked[2].messages[-1].text
+
+
+def test_a_reminder_is_enough_for_a_model_that_goes_on() -> None:
+    (asked,), _, _ = _run(LOOK, LOOK, submit())
+    assert asked.answer == "admitted"
+
+
+def test_nobody_is_asked_about_a_vendor_library() -> None:
+    asked, model, _ = _run(submit(), names=("Cijk_Alik_Bljk_BBS_BH_MT128x128x64", SCALE))
+    assert {one.family.vendor: one.answer for one in asked} == {
+        True: "abstained",
+        False: "admitted",
+    }
+    assert len(model.asked) == 1
+
+
+def test_without_candidates_a_rule_needs_evidence_that_a_look_found() -> None:
+    (dossier,) = dossiers(MemorySource())
+    model = ScriptedModel([submit(candidates=[], kernel="^x_y_z_w$"), ABSTAIN])
+    bare = replace(dossier, candidates=())
+    (asked,) = propose_families([bare], asking(model, MemorySource()))
+    assert asked.answer == "abstained"
+    assert "abstain" in model.asked[0].messages[-1].text
+    assert "| give evidence that a look found, or abstain" in model.asked[1].messages[-1].text
 
 
 def test_a_model_that_cannot_be_reached_ends_the_asking() -> None:
