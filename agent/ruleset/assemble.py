@@ -27,11 +27,15 @@ _FormT = TypeVar("_FormT", bound=BaseModel)
 
 @dataclass
 class Draft:
-    """A rule file on its way: its parsed TOML, the lines of its places, and what is wrong."""
+    """A rule file on its way: its parsed TOML, the lines of its places, and what is wrong.
+
+    `shipped` says that the file is one of the package, whatever it is called.
+    """
 
     parsed: dict[str, Any]
     lines: Mapping[Place, int]
     source: str
+    shipped: bool = False
     found: list[tuple[int, Finding]] = field(default_factory=list)
 
     def report(self, code: str, message: str, place: Place, hint: str = "") -> None:
@@ -51,8 +55,8 @@ def assembled(draft: Draft, *, base: RuleSet | None) -> tuple[RuleSet, tuple[Fin
     head = _head(draft)
     declared = _declared(draft)
     version = head.version if head else 1
-    is_builtin = PurePath(draft.source).name.startswith("builtin")
-    source = f"builtin@{version}" if is_builtin else PurePath(draft.source).name
+    name = "builtin" if draft.shipped else PurePath(draft.source).name
+    source = f"builtin@{version}" if draft.shipped else name
     rules = _rules(draft, source)
     categories = _categories(declared, base)
     _check_categories(draft, categories)
@@ -60,7 +64,7 @@ def assembled(draft: Draft, *, base: RuleSet | None) -> tuple[RuleSet, tuple[Fin
     kept = [rule for _, rule in rules]
     kept += [rule for rule in (base.rules if base else ()) if rule.id not in own]
     ruleset = RuleSet(
-        name="builtin" if is_builtin else source,
+        name=name,
         version=version,
         digest=digest(categories, kept),
         categories=categories,

@@ -34,7 +34,7 @@ def load_rules(path: str | Path | None = None) -> RuleSet:
     """
     if path is None:
         return load_builtin()
-    return parse_rules(read_rule_text(path), source=str(path))
+    return parse_rules(read_rule_text(path), source=str(path), shipped=is_shipped(path))
 
 
 def load_builtin(version: int | None = None) -> RuleSet:
@@ -51,19 +51,28 @@ def load_builtin(version: int | None = None) -> RuleSet:
     return shipped
 
 
-def parse_rules(text: str, *, source: str = RULE_FILE) -> RuleSet:
+def is_shipped(path: str | Path) -> bool:
+    """Tell whether a rule file is one of the package: by its folder, not by its name."""
+    return Path(path).resolve().parent == bundled_folder("rules").resolve()
+
+
+def parse_rules(text: str, *, source: str = RULE_FILE, shipped: bool = False) -> RuleSet:
     """Give the rule set of a text; `source` is the file's name in findings and in `Rule.source`.
+
+    `shipped`: the text is one of the package's; its rules are `builtin@N`'s.
 
     Raises:
         RuleFileError: something is wrong; it carries all findings, in the order of the lines.
     """
-    ruleset, findings = checked_rules(text, source=source)
+    ruleset, findings = checked_rules(text, source=source, shipped=shipped)
     if findings:
         raise rule_file_error(findings)
     return ruleset
 
 
-def checked_rules(text: str, *, source: str = RULE_FILE) -> tuple[RuleSet, tuple[Finding, ...]]:
+def checked_rules(
+    text: str, *, source: str = RULE_FILE, shipped: bool = False
+) -> tuple[RuleSet, tuple[Finding, ...]]:
     """Give what is usable of a text, and all errors found on the way.
 
     Raises:
@@ -71,7 +80,7 @@ def checked_rules(text: str, *, source: str = RULE_FILE) -> tuple[RuleSet, tuple
     """
     parsed = parsed_toml(text, source=source)
     lines = line_table(text.removeprefix(_UTF8_BOM))
-    draft = Draft(parsed, lines, source)
+    draft = Draft(parsed, lines, source, shipped)
     return assembled(draft, base=_extended(parsed, draft))
 
 
@@ -170,11 +179,11 @@ _EXTENDS_HINT = 'only a shipped rule file can be extended: extends = "builtin@N"
 def _shipped(folder: Path, version: int | None) -> RuleSet | None:
     """Give a shipped version, read once a process; earlier ones are named `builtin-N.toml`."""
     if version is None:
-        return parse_rules(read_rule_text(folder / BUILTIN_FILE), source=BUILTIN_FILE)
+        return parse_rules(read_rule_text(folder / BUILTIN_FILE), source=BUILTIN_FILE, shipped=True)
     newest = _shipped(folder, None)
     if newest is not None and newest.version == version:
         return newest
     earlier = folder / f"builtin-{version}.toml"
     if not earlier.is_file():
         return None
-    return parse_rules(read_rule_text(earlier), source=earlier.name)
+    return parse_rules(read_rule_text(earlier), source=earlier.name, shipped=True)

@@ -73,6 +73,11 @@ class Matcher:
                 return Label(rule.category, rule.id, rule.grade)
         return Label(UNLABELLED)
 
+    def label_trace(self, trace: Trace) -> LabelledTrace:
+        """Label every signature of a trace."""
+        labels = {signature: self.label(signature) for signature in trace.stats}
+        return LabelledTrace(trace, self.ruleset, labels)
+
     def matching(self, signature: Signature) -> tuple[Rule, ...]:
         """Give every rule that matches, the winner first."""
         return tuple(
@@ -109,9 +114,7 @@ class Matcher:
 
 def label_trace(trace: Trace, ruleset: RuleSet) -> LabelledTrace:
     """Label every signature of a trace."""
-    matcher = Matcher(ruleset)
-    labels = {signature: matcher.label(signature) for signature in trace.stats}
-    return LabelledTrace(trace, ruleset, labels)
+    return Matcher(ruleset).label_trace(trace)
 
 
 class _PatternSet:

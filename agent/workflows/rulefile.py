@@ -15,10 +15,10 @@ def rules_in_force(named: Path | None = None) -> RuleSet:
     Raises:
         RuleFileError: the file cannot be used; it carries all findings.
     """
-    from agent.ruleset.codec import parse_rules, read_rule_text
+    from agent.ruleset.codec import is_shipped, parse_rules, read_rule_text
 
     path = rule_path(named)
-    return parse_rules(read_rule_text(path), source=shown_path(path))
+    return parse_rules(read_rule_text(path), source=shown_path(path), shipped=is_shipped(path))
 
 
 def rule_path(named: Path | None = None) -> Path:

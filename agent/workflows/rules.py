@@ -230,9 +230,9 @@ def write_upgrade(preview: UpgradePreview) -> None:
 
 
 def _checked(path: Path) -> tuple[RuleSet, tuple[Finding, ...]]:
-    from agent.ruleset.codec import checked_rules, read_rule_text
+    from agent.ruleset.codec import checked_rules, is_shipped, read_rule_text
 
-    return checked_rules(read_rule_text(path), source=shown_path(path))
+    return checked_rules(read_rule_text(path), source=shown_path(path), shipped=is_shipped(path))
 
 
 def _read(traces: Sequence[str], progress: Progress | None) -> Trace | None:
@@ -268,10 +268,11 @@ def _shipped_findings(ruleset: RuleSet, source: str) -> list[Finding]:
 
 
 def _moves_since(path: Path, since: str, after: RuleSet, trace: Trace) -> tuple[Move, ...]:
-    from agent.ruleset.codec import parse_rules
+    from agent.ruleset.codec import is_shipped, parse_rules
     from agent.ruleset.moves import moved_names
 
-    return moved_names(trace, parse_rules(_text_at(path, since), source=path.name), after)
+    text = _text_at(path, since)
+    return moved_names(trace, parse_rules(text, source=path.name, shipped=is_shipped(path)), after)
 
 
 def _text_at(path: Path, revision: str) -> str:

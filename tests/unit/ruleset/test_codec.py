@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agent.bundled import bundled_folder
 from agent.core.rules import RuleSet
 from agent.core.vocabulary import VOCABULARY
 from agent.errors import RuleFileError
@@ -327,6 +329,21 @@ def test_the_shipped_file_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path
     (tmp_path / "r" / "builtin.toml").unlink()
     assert parse(text) == first
     assert codec.builtin_version() == 3
+
+
+@pytest.mark.parametrize("name", ["builtin.toml", "builtin-2.toml", "builtin_mine.toml"])
+def test_a_users_file_is_not_the_shipped_one_by_its_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(HEAD + rule_toml("own"), encoding="utf-8")
+    ruleset = load_rules(tmp_path / name)
+    assert ruleset.name == name
+    assert [rule.source for rule in ruleset.rules] == [name]
+    assert parse_rules(HEAD + rule_toml("own"), source=name).name == name
+
+
+def test_the_shipped_file_is_known_by_its_folder() -> None:
+    path = bundled_folder("rules") / "builtin.toml"
+    assert load_rules(path) == load_builtin()
+    assert load_rules(os.path.relpath(path)).name == "builtin"
 
 
 def test_the_shipped_file_is_the_default() -> None:
