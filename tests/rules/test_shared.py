@@ -140,7 +140,7 @@ def test_every_known_name_gets_its_category(shared: Path) -> None:
 
 
 def test_every_known_source_gets_its_category(shared: Path) -> None:
-    """All but the rows a later list revised: the short convolution, and copies by the runtime."""
+    """All but the rows a later list revised: copies by the runtime, and what 0045 argues."""
     revised = {"_causal_conv1d_update_kernel.kd", "__amd_rocclr_copyBuffer.kd"}
     matcher, wrong = Matcher(RULESET), {}
     with (shared / "truth" / "kernel_to_source.tsv").open(encoding="utf-8") as file:
