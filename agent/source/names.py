@@ -15,8 +15,8 @@ from agent.core.source import KernelOrigin
 _MANGLED = re.compile(r"_ZN?K?((?:\d+[A-Za-z_]\w*)+)")
 _EXTERNAL = (
     "Cijk_", "Custom_Cijk_", "nccl", "nvjet_", "cutlass_", "ampere_", "sm80_", "sm90_", "volta_",
-    "turing_", "gemmSN_", "gemv2T_", "gemvNSP_", "__amd_rocclr_", "Memcpy ", "Memset ", "memcpy",
-    "hipBLASLt", "miopen", "MIOpen", "cudnn",
+    "turing_", "gemmSN_", "gemv2T_", "gemvNSP_", "__amd_rocclr_", "Memcpy ", "Memset ", "memcpy32_",
+    "memcpy128", "hipBLASLt", "miopen", "MIOpen", "cudnn",
 )  # fmt: skip
 _EXTERNAL_SPACES = (
     "rocprim::", "hipcub::", "cub::", "thrust::", "cublas", "cudnn", "cask_", "cutlass::Kernel",

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from agent.source.native.calls import pasted
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
 from agent.source.python.meaning import Meaning, Meanings
@@ -45,6 +46,11 @@ _SAYS_NOTHING = frozenset((
 _REGISTERS = re.compile(r"PYBIND|^TORCH_LIBRARY|^TVM_FFI|^NB_MODULE")
 """Macros that only give functions away: what uses them calls none."""
 _MAKES_OPERATORS = re.compile(rb"custom_op|torch\.library|register_op|Library\(|compile_guard")
+_ALIAS = re.compile(
+    rb"\busing\s+(?P<type>\w+)\s*=|\bauto\s*&?\s*(?P<value>\w+)\s*=\s*&?\s*(?:\w+::)*$"
+)
+_EXPORTED = re.compile(rb"\(\s*[\"'](\w+)[\"']\s*,\s*[rRfF]{0,2}[\"']&?(?:\w+::)*$")
+_MAX_EXPORT = 200
 _MIN_NAME = 4
 _MAX_SAME = 24
 
@@ -167,6 +173,14 @@ class Reach:
                 continue
             for name in native_callers(file, link.name):
                 self._add(_above(link, Found(name, native=True), file, 0))
+                if file.path.endswith(".jinja"):
+                    self._template_users(snapshot, link, file.path.rpartition("/")[2])
+
+    def _template_users(self, snapshot: Snapshot, link: Link, template: str) -> None:
+        """Add the functions of Python files that fill a template of native source."""
+        for file in _holding(snapshot, template, native=False):
+            for one in py_text(file.text).definitions:
+                self._add(_above(link, Found(one.name), file, 0))
 
     def _python_callers(self, snapshot: Snapshot, link: Link) -> None:
         for file in _holding(snapshot, link.name, native=False):
@@ -179,6 +193,16 @@ class Reach:
                 if guesses is not None:
                     for found in _callers(file, mention, link):
                         self._add(_above(link, found, file, guesses))
+                    if mention.how == "string" and link.native:
+                        self._export(file, mention, link)
+
+    def _export(self, file: SourceFile, mention: Mention, link: Link) -> None:
+        """Add the name under which a compiled module gives a function: `("name", "Function")`."""
+        found = _EXPORTED.search(file.text[max(mention.offset - _MAX_EXPORT, 0) : mention.offset])
+        if found is not None:
+            name = found.group(1).decode()
+            above = _above(link, Found(name, native=True), file, 0)
+            self.links.setdefault(name, []).append(above)
 
     def _guesses(self, file: SourceFile, mention: Mention, link: Link) -> int | None:
         """Count what is guessed in taking a mention for what a link names; None if it is not."""
@@ -205,7 +229,8 @@ class Reach:
             case "ours":
                 return link.native
             case "method" if link.native:
-                return _named_in_string(file.text, link.name)
+                here = (link.repo, link.path) == (file.repo, file.path)
+                return (here or not is_python(link.path)) and _named_in_string(file.text, link.name)
             case "method":
                 near = link.guesses < MAX_GUESSES
                 return near and link.method and self._meanings.is_rare_method(link.name)
@@ -231,16 +256,26 @@ class Reach:
 
 
 def native_callers(file: SourceFile, name: str) -> Iterator[str]:
-    """Yield the functions, macros and registered operators of a native file that use a name."""
+    """Yield the functions, macros, types and registered operators of a file that use a name."""
     parsed = native_file(file.text)
-    for match in whole_word(name).finditer(parsed.code):
-        function, classes = parsed.enclosing(match.start())
-        if function and function != name and not _REGISTERS.search(function):
-            yield function
-        if function in _SAYS_NOTHING:
-            yield from classes
+    for used in (name, *pasted(parsed, name)):
+        for match in whole_word(used).finditer(parsed.code):
+            function, classes = parsed.enclosing(match.start())
+            if function and function != name and not _REGISTERS.search(function):
+                yield function
+            if function in _SAYS_NOTHING:
+                yield from classes
+            elif not function and (alias := _assigned_to(parsed.code, match.start())):
+                yield from (alias, *classes)
     for match in _registrations(name).finditer(file.text):
         yield match.group(1).decode()
+
+
+def _assigned_to(code: bytes, offset: int) -> str:
+    """Give the `x` of `using x = ...` or `auto x = ...` around an offset; "" for anything else."""
+    start = max(code.rfind(mark, 0, offset) for mark in (b";", b"{", b"}")) + 1
+    found = _ALIAS.search(code[start:offset])
+    return (found.group("type") or found.group("value")).decode() if found is not None else ""
 
 
 def _above(link: Link, found: Found, file: SourceFile, guesses: int) -> Link:

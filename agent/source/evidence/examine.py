@@ -25,7 +25,6 @@ from agent.source.evidence.guardcheck import guard_finding
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.linking import Links
 from agent.source.evidence.pins import pinned
-from agent.source.evidence.reachable import is_used
 from agent.source.names import origin_of
 from agent.source.native.tables import table_arch
 from agent.source.python.inductor import inductor_findings
@@ -43,6 +42,7 @@ _MINIMUM: Mapping[str, tuple[frozenset[str], ...]] = {
     "inductor": (frozenset({"EMIT"}),),
 }
 _LOADS = re.compile(r"load\w*weight|weights?_\w*load|post_load", re.IGNORECASE)
+_ASKS = re.compile(r"^_?(?:can_use|can_run|should_use|is|has|supports?)_")
 _WORDS = {
     "DEF": "a definition", "EMIT": "an emission", "BUILD": "a build manifest that has the file",
     "TAB": "a table row", "BIN": "the row's code object with the symbol", "SKEL": "a name template",
@@ -161,8 +161,11 @@ def _check_emission(case: Case, item: Item) -> None:
     if _LOADS.search(item.region.qualname.rpartition(".")[2]):
         what = "runs while weights are loaded, not while the server works"
         item.refuse("E_UNREACHABLE", f"{item.region.qualname} {what}")
-    elif not is_used(case.bundles, item.file, item.region.qualname):
-        item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}")
+    elif _ASKS.search(item.region.qualname.rpartition(".")[2]):
+        item.refuse("E_UNREACHABLE", f"{item.region.qualname} only tells whether it can run")
+    elif not case.links.used(item.file, item.region):
+        hint = "where another checkout calls it, name that with --repo too"
+        item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}", hint=hint)
     site = item.region.sites[0]
     item.findings.extend(case.contradictions.of_site(item.file, site))
     case.proven.add("EMIT")
@@ -194,10 +197,12 @@ def _linked(case: Case, item: Item) -> bool:
 
 
 def _check_native_emission(case: Case, item: Item) -> None:
-    symbols = [site.symbol for site in item.native_sites]
-    functions = [site.function for site in item.native_sites]
-    defining = case.defining()
-    if defining and not any(case.links.native_reached(symbols, functions, one) for one in defining):
+    file, sites, defining = item.file, item.native_sites, case.defining()
+    if (
+        file is not None
+        and defining
+        and not any(case.links.native_reached(file, sites, one) for one in defining)
+    ):
         item.refuse("E_NO_MATCHING_NODE", "the launch on these lines is of another kernel")
         return
     if item.evidence.guard:

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from agent.source.definitions import Definitions
 from agent.source.evidence.items import Item
-from agent.source.native.sites import launches_of
+from agent.source.evidence.reachable import is_offered, is_used
+from agent.source.native.calls import pasted
+from agent.source.native.sites import NativeSite, launches_of
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
 from agent.source.python.meaning import Meanings
-from agent.source.python.sites import Site, sites_named
+from agent.source.python.sites import Region, Site, sites_named
 from agent.source.python.text import py_text
-from agent.source.reach import Link, Reach, Seed
+from agent.source.reach import Link, Reach, Seed, native_callers
 from agent.source.snapshot import SourceFile, whole_word
 
 Called = tuple[str | None, str]
@@ -75,14 +77,21 @@ class Links:
                     return reach.chain(name)
         return ()
 
-    def native_reached(self, symbols: Sequence[str], functions: Sequence[str], item: Item) -> bool:
-        """Tell whether native launches lead to what an item defines."""
+    def native_reached(self, file: SourceFile, sites: Sequence[NativeSite], item: Item) -> bool:
+        """Tell whether native launches of a file lead to what an item defines."""
+        functions = [site.function for site in sites]
         if item.head is not None:
-            return item.head.name in symbols
+            spelled = {item.head.name, *pasted(native_file(file.text), item.head.name)}
+            return any(not spelled.isdisjoint(site.symbols) for site in sites)
         if item.row is not None:
             reach = self._reach(item)
             return any(reach.leads(name) for name in functions)
         return item.instantiated and bool(functions)
+
+    def used(self, file: SourceFile, region: Region) -> bool:
+        """Tell whether code that runs in a server uses the function around a region."""
+        modules = self._meanings.modules
+        return is_used(self._bundles, file, region.qualname) or is_offered(modules, region, file)
 
     def wholly(self, item: Item) -> dict[str, list[Link]]:
         """Give every name that may lead to what an item defines, with where it was seen."""
@@ -227,14 +236,8 @@ def instantiation_owners(item: Item) -> tuple[str, ...]:
 
 def _mentions_launch(file: SourceFile, name: str) -> bool:
     if not is_python(file.path):
-        if launches_of(file, name):
-            return True
-        parsed = native_file(file.text)
-        heads = {head.offset for head in parsed.heads}
-        return any(
-            match.start() not in heads and parsed.enclosing(match.start())[0] not in ("", name)
-            for match in whole_word(name).finditer(parsed.code)
-        )
+        used = next(native_callers(file, name), None) is not None
+        return used or bool(launches_of(file, name))
     return any(one.how == "string" for one in py_text(file.text).mentions(whole_word(name)))
 
 

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 _NOISE = re.compile(
     rb"//(?:[^\n\\]|\\(?:\r?\n)?)*+|/\*.*?(?:\*/|\Z)"
@@ -85,6 +85,11 @@ class NativeFile:
     macros: tuple[Macro, ...]
     heads: tuple[GlobalHead, ...]
 
+    @cached_property
+    def named_macros(self) -> dict[str, Macro]:
+        """Give the macros by name; of several definitions the first."""
+        return {macro.name: macro for macro in reversed(self.macros)}
+
     def macro_at(self, offset: int) -> Macro | None:
         """Give the `#define` an offset lies in."""
         index = bisect_right([macro.start for macro in self.macros], offset) - 1
@@ -98,14 +103,14 @@ class NativeFile:
         return tuple(sorted(found, key=lambda block: block.start))
 
     def enclosing(self, offset: int) -> tuple[str, tuple[str, ...]]:
-        """Name the macro or outermost function around an offset, and the function's classes."""
+        """Name the macro or outermost function around an offset, and its classes, inner first."""
         macro = self.macro_at(offset)
         if macro is not None:
             return macro.name, ()
         around = self.around(offset)
         function = next((block.name for block in around if block.kind == "function"), "")
         classes = tuple(block.name for block in reversed(around) if block.kind == "class")
-        return function, classes if function else ()
+        return function, classes
 
     def noise_at(self, offset: int) -> str:
         """Say whether an offset lies in a `string` or a `comment`; "" for code."""
@@ -125,38 +130,6 @@ def native_file(text: bytes) -> NativeFile:
     blocks = tuple(_blocks(_without_directives(code)))
     draft = NativeFile(text, code, blocks, macros, ())
     return NativeFile(text, code, blocks, macros, tuple(_heads(draft)))
-
-
-def is_launch(code: bytes, end: int) -> bool:
-    """Tell whether `<<<` follows an identifier that ends at `end`, template arguments apart."""
-    rest = code[end : end + 1_500]
-    position = len(rest) - len(rest.lstrip())
-    if rest[position : position + 3] == b"<<<":
-        return True
-    if rest[position : position + 1] == b"<":
-        position = _after_brackets(rest, position, b"<", b">")
-        rest = rest[position:].lstrip(b" \t\r\n\\)")
-    return rest.startswith(b"<<<")
-
-
-def call_around(code: bytes, offset: int) -> str:
-    """Name the call or macro whose argument list directly holds an offset, or ""."""
-    depth = 0
-    for index in range(offset - 1, max(offset - 2_000, -1), -1):
-        char = code[index : index + 1]
-        if char in b")]":
-            depth += 1
-        elif char in b"([":
-            if not depth:
-                before = code[max(index - 120, 0) : index].rstrip()
-                names = re.findall(rb"[A-Za-z_]\w*$", before)
-                if names:
-                    return str(names[0].decode())
-                continue
-            depth -= 1
-        elif char in b";{}":
-            return ""
-    return ""
 
 
 def _blank(match: re.Match[bytes]) -> bytes:
@@ -237,13 +210,18 @@ def _block_head(head: bytes) -> tuple[str, str]:
         rb"\b(?:class|struct|union)\s+(?:\w+\s*\([^)]*\)\s*)?(\w+)[^()=]*$", bare
     ):
         return "class", found.group(1).decode()
-    name = _called_name(bare)
+    name = _called_name(bare) or _macro_head(bare)
     return ("function", name) if name else ("other", "")
+
+
+def _macro_head(head: bytes) -> str:
+    """Give the macro that stands for a whole function head: `FUNCTION_HEAD {`."""
+    return head.decode() if re.fullmatch(rb"[A-Z][A-Z0-9]*_[A-Z0-9_]+", head) else ""
 
 
 def _strip_templates(text: bytes) -> bytes:
     if text.startswith(b"template") and (opening := text.find(b"<")) >= 0:
-        return _strip_templates(text[_after_brackets(text, opening, b"<", b">") :].lstrip())
+        return _strip_templates(text[after_brackets(text, opening, b"<", b">") :].lstrip())
     return text
 
 
@@ -256,13 +234,15 @@ def _called_name(head: bytes) -> str:
         before = head[:opening].rstrip()
         found = re.search(rb"(~?[A-Za-z_]\w*)(?:<[^()]*>)?$", before)
         if found is None or found.group(1) in _NOT_FUNCTIONS or _is_attribute(found.group(1)):
+            if found is not None and found.group(1) == b"operator":
+                return "operator"
             if (
                 found is not None
                 and found.group(1) in _NOT_FUNCTIONS
                 and not _is_attribute(found.group(1))
             ):
                 return ""
-            position = _after_brackets(head, opening, b"(", b")")
+            position = after_brackets(head, opening, b"(", b")")
             continue
         if b"=" in before or b"[" in before[-2:]:
             return ""
@@ -328,7 +308,7 @@ def _head(file: NativeFile, start: int) -> tuple[int, str, int, bool] | None:
             return None
         before = code[start:opening].rstrip(b" \t\r\n\\")
         found = re.search(rb"([A-Za-z_]\w*)(?:\s*##\s*\w+)?(?:<[^()]*>)?$", before)
-        closing = _after_brackets(code, opening, b"(", b")")
+        closing = after_brackets(code, opening, b"(", b")")
         if (
             found
             and not _is_attribute(found.group(1))
@@ -349,7 +329,7 @@ def _bounds(code: bytes, closing: int, name: bytes) -> bool:
     return bool(_IDENTIFIER.match(rest))
 
 
-def _after_brackets(text: bytes, opening: int, left: bytes, right: bytes) -> int:
+def after_brackets(text: bytes, opening: int, left: bytes, right: bytes) -> int:
     """Give the offset after the bracket that closes the one at `opening`; the end if none does."""
     depth = 0
     for match in re.finditer(
