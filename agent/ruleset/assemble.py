@@ -151,11 +151,12 @@ def _rules(draft: Draft, source: str) -> list[tuple[Place, Rule]]:
             continue
         line = line_of(draft.lines, place)
         rule = form.value(source, line)
+        works = _patterns_work(draft, rule, place)
+        _check_dtypes(draft, rule, place)
         if (first := seen.setdefault(rule.id, line)) != line:
             message = f'rule id "{rule.id}" is used twice, first in line {first}'
             draft.report("RS005", message, (*place, "id"))
-        elif _patterns_work(draft, rule, place):
-            _check_dtypes(draft, rule, place)
+        elif works:
             rules.append((place, rule))
     return rules
 

@@ -16,11 +16,9 @@ from agent.core.proposals import Finding
 from agent.core.rules import RuleSet
 from agent.ruleset.assemble import Draft, assembled
 from agent.ruleset.failure import rule_file_error
+from agent.ruleset.files import BUILTIN_FILE, RULE_FILE, read_rule_text
 from agent.ruleset.positions import line_table
 
-RULE_FILE = "label-rules.toml"
-BUILTIN_FILE = "builtin.toml"
-MAX_BYTES = 16 << 20
 _BUILTIN = re.compile(r"builtin@([1-9][0-9]{0,8})")
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _UTF8_BOM = "\ufeff"
@@ -109,49 +107,9 @@ def parsed_toml(text: str, *, source: str = RULE_FILE) -> dict[str, Any]:
 _TOML_HINT = "write a pattern in single quotes: 'a\\d+' needs no escapes"
 
 
-def read_rule_text(path: str | Path, *, what: str = "rule file") -> str:
-    """Read the text of a rule file, or of another file that goes with one, as it is.
-
-    Raises:
-        RuleFileError: missing, not a file, too large, or not UTF-8 (with the line).
-    """
-    try:
-        content = _read_bytes(Path(path))
-    except (OSError, ValueError) as err:
-        why = getattr(err, "strerror", None) or str(err)
-        finding = Finding("RS001", f"cannot read the {what}: {why}", location=str(path))
-        raise rule_file_error([finding]) from err
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as err:
-        line = content.count(b"\n", 0, err.start) + 1
-        message = f"not UTF-8: byte 0x{content[err.start]:02x}"
-        raise rule_file_error([Finding("RS001", message, location=f"{path}:{line}")]) from err
-
-
-def find_rule_file(start: Path) -> Path | None:
-    """Look for `label-rules.toml` in a folder and upwards."""
-    for folder in (start, *start.parents):
-        if (candidate := folder / RULE_FILE).is_file():
-            return candidate
-    return None
-
-
 def builtin_version() -> int:
     """Give the version of the shipped rule file."""
     return load_builtin().version
-
-
-def _read_bytes(path: Path) -> bytes:
-    if path.is_dir():
-        message = "it is a folder"
-        raise IsADirectoryError(0, message)
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        message = f"larger than {MAX_BYTES >> 20} MiB"
-        raise ValueError(message)
-    return content
 
 
 def _extended(parsed: dict[str, Any], draft: Draft) -> RuleSet | None:

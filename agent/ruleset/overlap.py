@@ -16,6 +16,9 @@ from agent.core.rules import Rule, RuleId, RuleSet
 from agent.core.text import shown
 from agent.ruleset.match import Matcher
 
+_MAX_NAMED = 5
+"""How many overlaps of one rule are named each; a pattern like `.*` overlaps all others."""
+
 
 def declares(rule: Rule, other: Rule) -> bool:
     """Tell whether a rule declares that it overrides another.
@@ -70,14 +73,25 @@ def overlap_findings(
     for pair, name in _overlaps(names, sorted(seen), mine).items():
         overlaps.setdefault(pair, name)
     rules = names.ruleset.by_id
+    named: Counter[RuleId] = Counter()
     for (winner, loser), name in overlaps.items():
-        message = (
-            f'rule "{winner}" ({rules[winner].category}) also takes from "{loser}" '
-            f'({rules[loser].category}): "{shown(name, limit=200)}"'
-        )
-        hint = f'if that is meant, declare it in "{winner}": overrides = ["{loser}"]'
         blamed = rules[winner] if winner in mine else rules[loser]
-        yield blamed, Finding("RS026", message, hint=hint)
+        named[blamed.id] += 1
+        if named[blamed.id] <= _MAX_NAMED:
+            yield blamed, _overlap(rules[winner], rules[loser], name)
+    for rule_id, count in named.items():
+        if count > _MAX_NAMED:
+            message = f'rule "{rule_id}" overlaps {count - _MAX_NAMED} more rules in this way'
+            yield rules[rule_id], Finding("RS026", message, hint="narrow its pattern")
+
+
+def _overlap(winner: Rule, loser: Rule, name: str) -> Finding:
+    message = (
+        f'rule "{winner.id}" ({winner.category}) also takes from "{loser.id}" '
+        f'({loser.category}): "{shown(name, limit=200)}"'
+    )
+    hint = f'if that is meant, declare it in "{winner.id}": overrides = ["{loser.id}"]'
+    return Finding("RS026", message, hint=hint)
 
 
 def trace_findings(

@@ -198,6 +198,11 @@ def test_a_file_begins_with_the_vocabulary_and_may_declare_more() -> None:
             [("RS006", "rules.toml:6"), ("RS007", "rules.toml:7"), ("RS003", "rules.toml:9")],
             id="one rule wrong in three ways",
         ),
+        pytest.param(
+            HEAD + rule_toml() + rule_toml(kernel="("),
+            [("RS005", "rules.toml:11"), ("RS007", "rules.toml:13")],
+            id="an id used twice by a rule that is wrong besides",
+        ),
     ],
 )
 def test_everything_wrong_is_found_with_its_line(

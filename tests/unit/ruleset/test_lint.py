@@ -262,6 +262,19 @@ def test_rules_whose_dtypes_may_be_the_same_overlap(
     assert ("RS026", "error", 1) in found(cast, other)
 
 
+def test_a_rule_that_overlaps_many_is_told_how_many_after_the_first_five() -> None:
+    greedy = good("greedy", "Misc", "some_kernel", "some_kernel_x")
+    others = [
+        good(f"r{number}", "GEMM", f"some_kernel_{number}", f"some_kernel_{number}")
+        for number in range(9)
+    ]
+    said = [f for f in lint_rules(ruleset(greedy, *others)) if f.code == "RS026"]
+    assert len(said) == 6
+    assert [f.message for f in said if "more" in f.message] == [
+        'rule "greedy" overlaps 4 more rules in this way'
+    ]
+
+
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
