@@ -36,6 +36,7 @@ from agent.traces.events import (
     launches_work,
 )
 from agent.traces.numbers import INT64_MAX, all_to_ns, to_ns
+from agent.traces.steps import Annotation, is_step
 
 UNKNOWN: Final = -1
 COUNTED, GRAPH = 1, 2
@@ -43,7 +44,6 @@ COUNTED, GRAPH = 1, 2
 
 _MERGED_PID: Final = re.compile(r"^\[(?P<rank>[^\]]+)\] *(?P<pid>.*)$", re.DOTALL)
 _LAST_NUMBER: Final = re.compile(r"(-?\d+)\s*$")
-_STEP: Final = re.compile(r"^(?:ProfilerStep#|step\[)")
 _GROUP: Final = {
     KERNEL: KERNEL,
     MEMCPY: KERNEL,
@@ -110,7 +110,7 @@ class RankColumns:
     launches: LaunchColumns = field(default_factory=LaunchColumns)
     operators: SpanColumns = field(default_factory=SpanColumns)
     frames: SpanColumns = field(default_factory=SpanColumns)
-    steps: list[tuple[bool, str, int, int]] = field(default_factory=list)
+    steps: list[Annotation] = field(default_factory=list)
     negative: int = 0
     no_time: int = 0
     shapes: int = 0
@@ -255,12 +255,12 @@ class Collector:
         columns.thread.extend(self.threads.all([event.tid for event in events]))
 
     def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
-        for event in events:
-            if _STEP.match(event.name):
-                start, duration = to_ns(event.ts), to_ns(event.dur)
-                if start is not None and duration is not None:
-                    on_gpu = kind_of(event.cat) == GPU_ANNOTATION
-                    rank.steps.append((on_gpu, event.name, start, _end(start, duration)))
+        for event in [event for event in events if is_step(event.name)]:
+            start, duration = to_ns(event.ts), to_ns(event.dur)
+            if start is not None and duration is not None:
+                on_gpu = kind_of(event.cat) == GPU_ANNOTATION
+                stream = f"{event.pid} {event.tid}" if on_gpu else ""
+                rank.steps.append(Annotation(start, _end(start, duration), event.name, stream))
 
 
 def pair_halves(halves: Sequence[Event]) -> tuple[list[Event], list[Event]]:

@@ -21,6 +21,7 @@ from agent.core.kernels import (
     RankTrace,
     Signature,
     SignatureStats,
+    Step,
     TraceInfo,
 )
 from agent.core.proposals import Finding
@@ -32,6 +33,7 @@ from agent.traces.link import Links
 from agent.traces.measure import Timeline, measure
 from agent.traces.numbers import INT64_MAX
 from agent.traces.ranks import parse_file_name, stem_of
+from agent.traces.steps import Annotation, Launched, place_steps
 
 SALVAGE_HINT: Final = "--salvage reads the whole rows and stamps the result INCOMPLETE"
 _INT32_MAX: Final = (1 << 31) - 1
@@ -48,10 +50,12 @@ class Launches:
     Attributes:
         count: calls that launch a kernel, a graph or a copy.
         graphs: start and correlation of each graph launch.
+        started: start of each by correlation, kept where steps are annotated.
     """
 
     count: int = 0
     graphs: list[tuple[int, int]] = field(default_factory=list)
+    started: dict[int, int] = field(default_factory=dict)
 
 
 class Events:
@@ -61,6 +65,7 @@ class Events:
         """Begin without events."""
         self.rank = RankColumns("")
         self.launches = Launches()
+        self.annotations: list[Annotation] = []
         self._whats: dict[What, int] = {}
 
     def __len__(self) -> int:
@@ -141,8 +146,17 @@ class Events:
             launches=self.launches.count,
             replays=replays,
             clipped=timeline.clipped,
+            steps=self._steps(timeline.origin_ns),
             findings=(*findings, *odd.describe(self.rank, table, links, timeline, info.source)),
         )
+
+    def _steps(self, origin_ns: int) -> tuple[Step, ...]:
+        if not self.annotations:
+            return ()
+        columns = self.rank.kernels
+        launched = list(map(self.launches.started.get, columns.correlation))
+        events = Launched(columns.start_ns, columns.duration_ns, launched)
+        return place_steps(self.annotations, events, origin_ns)
 
     def _table(self, timeline: Timeline, name_of: Callable[[object], str]) -> KernelTable:
         """Make the kernel table, without repeated events."""

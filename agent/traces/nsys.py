@@ -18,11 +18,13 @@ from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
 from agent.traces.sqlite import Database
+from agent.traces.steps import Annotation, is_step
 
 _KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COPIES: Final = "CUPTI_ACTIVITY_KIND_MEMCPY"
 _FILLS: Final = "CUPTI_ACTIVITY_KIND_MEMSET"
 _CALLS: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
+_RANGES: Final = "NVTX_EVENTS"
 _WHOLE_GRAPHS: Final = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 _NAMES: Final = ("demangledname", "mangledname", "shortname", "name")
 _THREAD_BITS: Final = 0x1000000
@@ -67,9 +69,11 @@ class _Reader:
         self.processes: dict[int | str, Events] = {}
         self.strings: dict[object, str] = {}
         self.told_apart = database.has(_KERNELS, "globalpid")
+        self.annotated = False
 
     def read(self) -> tuple[RankTrace, ...]:
         database = self.database
+        self._annotations()
         self._launches()
         self._kernels()
         self._transfers(_COPIES, "memcpy", "copyKind")
@@ -118,6 +122,23 @@ class _Reader:
         sql = f"SELECT id, value FROM StringIds WHERE id IN (SELECT {column} FROM {table})"  # noqa: S608
         self.strings.update(self.database.rows(sql))
 
+    def _annotations(self) -> None:
+        """Keep the NVTX ranges whose names are those of steps."""
+        if not self.database.has(_RANGES, "start", "end"):
+            return
+        text, number = self._column(_RANGES, "text"), self._column(_RANGES, "textId")
+        if number != "NULL":
+            self._read_strings(_RANGES, number)
+        thread = self._column(_RANGES, "globalTid")
+        for name, name_id, global_tid, start, end in self.database.rows(
+            self._select(_RANGES, text, number, thread)
+        ):
+            name = name if isinstance(name, str) else self.strings.get(name_id)  # noqa: PLW2901
+            whole = isinstance(start, int) and isinstance(end, int)
+            if whole and isinstance(name, str) and is_step(name):
+                self._events(global_tid).annotations.append(Annotation(start, end, name))
+                self.annotated = True
+
     def _launches(self) -> None:
         """Count launching calls, and keep the graph launches."""
         table = _CALLS
@@ -135,6 +156,8 @@ class _Reader:
             if name in launching:
                 launches = self._events(global_tid).launches
                 launches.count += 1
+                if self.annotated and isinstance(start, int):
+                    launches.started[_number(correlation)] = start
                 if launching[name] and isinstance(start, int):
                     launches.graphs.append((start, _number(correlation)))
 

@@ -39,6 +39,7 @@ from agent.traces.ranks import (
     parse_file_name,
     stem_of,
 )
+from agent.traces.steps import Launched, place_steps
 
 _WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
 _VERSIONS: Final = (
@@ -126,7 +127,7 @@ def _summarise_rank(
         linked_ns=_linked_ns(stats),
         replays=links.replays,
         clipped=timeline.clipped,
-        steps=_steps(rank, timeline.origin_ns),
+        steps=_steps(rank, links, timeline.origin_ns),
         context=context,
         fingerprint=known_frames(collector) if collector.context else frozenset(),
         findings=odd.describe(rank, table, links, timeline, facts.source),
@@ -247,14 +248,14 @@ def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
     }
 
 
-def _steps(rank: RankColumns, origin_ns: int) -> tuple[Step, ...]:
-    """Give the profiler's steps; SGLang's `step[...]` where it wrote none; the GPU's own first."""
-    named = [step for step in rank.steps if step[1].startswith("ProfilerStep#")] or rank.steps
-    on_gpu = [step for step in named if step[0]]
-    chosen = {(start, end, name) for _, name, start, end in on_gpu or named}
-    return tuple(
-        Step(name, start - origin_ns, end - origin_ns) for start, end, name in sorted(chosen)
-    )
+def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
+    if not rank.steps:
+        return ()
+    at = rank.launches.start_ns
+    launched = [None if launch == UNKNOWN else at[launch] for launch in links.launch]
+    kernels = rank.kernels
+    events = Launched(kernels.start_ns, kernels.duration_ns, launched)
+    return place_steps(rank.steps, events, origin_ns)
 
 
 def _device_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:

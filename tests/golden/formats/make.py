@@ -538,7 +538,7 @@ def rpd():
 NSYS_PLACE = "deviceId contextId greenContextId streamId correlationId globalPid"
 
 
-def nsys_script(events, *, drop="", nodes=True, calls=True, whole=()):
+def nsys_script(events, *, drop="", nodes=True, calls=True, whole=(), ranges=()):
     """An export; `drop` names columns of the kernel table that older versions lack."""
     strings, rows = Ids(), defaultdict(list)
 
@@ -580,6 +580,12 @@ def nsys_script(events, *, drop="", nodes=True, calls=True, whole=()):
                 (first.start - 900, first.start - 500, 0, thread, correlation, strings[call])
             )
         rows["CUPTI_ACTIVITY_KIND_RUNTIME"].append((1, 2, 0, (4711 << 24) + 5, 98, strings["cudaEventRecord_v3020"]))
+    if ranges:
+        tables.append(create("NVTX_EVENTS", "start end eventType text globalTid textId"))
+        rows["NVTX_EVENTS"] = [
+            (start, end, 59, None if at % 2 else name, (4711 << 24) + 5, strings[name] if at % 2 else None)
+            for at, (name, start, end) in enumerate(ranges)
+        ]
     if whole:
         tables.append(create("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "start end deviceId graphId"))
         rows["CUPTI_ACTIVITY_KIND_GRAPH_TRACE"] = [(start, end, 4, 1) for start, end in whole]
@@ -609,6 +615,13 @@ def nsys():
     replays = ((200_000, 241_000), (300_000, 340_000))
     expected = expect(eager, label="report.sqlite", launches=8, findings=["TR067"])
     yield "nsys-sqlite/graphs-as-a-whole", "report.sqlite.sql", nsys_script(eager, whole=replays), [expected]
+    ranges = [("aten::mm", 50, 99_200), ("step[EXTEND bs=1]", 60, 110_000), ("step[DECODE bs=1]", 199_000, 199_200),
+              ("step[DECODE bs=1]", 299_000, None), ("step[DECODE bs=1]", 299_000, 299_200)]
+    steps = [["step[EXTEND bs=1]", 0, 129_000], ["step[DECODE bs=1]", 199_000, 240_000], ["step[DECODE bs=1]", 299_000, 339_000]]
+    yield (
+        "nsys-sqlite/nvtx-steps", "report.sqlite.sql", nsys_script(events, ranges=ranges),
+        [{**expect(events, label="report.sqlite", **graphs), "steps": steps}],
+    )
     other = [replace(event, device=5, process=4712, start=event.start + 7, end=event.end + 9) for event in eager]
     yield (
         "nsys-sqlite/two-processes", "report.sqlite.sql", nsys_script([*other, *events]),

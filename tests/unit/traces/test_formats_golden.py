@@ -35,6 +35,7 @@ def summary(rank: RankTrace, wanted: Any) -> dict[str, Any]:
         "graph_events": rank.replays.kernels,
         "graph_ns": rank.replays.time_ns,
         "device_names": list(rank.info.device_names),
+        "steps": [[step.name, step.start_ns, step.end_ns] for step in rank.steps],
         "findings": [finding.code for finding in rank.findings],
     }
     if rank.kernels:
