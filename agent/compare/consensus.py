@@ -13,9 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
-RELATIVE_TOLERANCE = Fraction(1, 200)
-SLACK_EVENTS = 3
-SLACK_LIMIT = Fraction(1, 100)
+WITHIN = 200
+"""One part in so many of the calls may be off."""
+
+SLACK_EVENTS, SLACK_WITHIN = 3, 100
+CANDIDATES = 400
+"""Rows, those with the most time, whose ratios are tried."""
+
 MAX_PASSES = 5_000
 ROWS_FOR_PASSES = 3
 
@@ -57,33 +61,33 @@ def agrees(calls: Calls, ratio: Fraction) -> bool:
     new_scaled = calls.new * ratio.denominator
     base_scaled = calls.base * ratio.numerator
     gap, size = abs(new_scaled - base_scaled), max(new_scaled, base_scaled)
-    if gap <= RELATIVE_TOLERANCE * size:
+    if gap * WITHIN <= size:
         return True
     event = max(ratio.numerator, ratio.denominator)
-    return gap <= min(Fraction(SLACK_EVENTS * event), SLACK_LIMIT * size)
+    return gap <= SLACK_EVENTS * event and gap * SLACK_WITHIN <= size
 
 
 def common_ratio(rows: Iterable[Calls]) -> Consensus | None:
     """Give the ratio most rows follow, by time where equally many do; None without shared rows."""
-    shared = sorted(
-        (calls for calls in rows if calls.base and calls.new), key=lambda calls: calls.name
-    )
+    shared = _shared(rows)
     if not shared:
         return None
-    weight = sum(calls.weight_ns for calls in shared)
-    candidates = {Fraction(calls.new, calls.base) for calls in shared}
-    best = max(candidates, key=lambda ratio: _support(shared, ratio))
+    heaviest = sorted(shared, key=lambda calls: (-calls.weight_ns, calls.name))[:CANDIDATES]
+    followers = {
+        ratio: [calls for calls in heaviest if agrees(calls, ratio)]
+        for ratio in {Fraction(calls.new, calls.base) for calls in heaviest}
+    }
+    most = max(_support(ratio, found) for ratio, found in followers.items())
+    tied = [ratio for ratio, found in followers.items() if _support(ratio, found) == most]
+    best = max(tied, key=lambda ratio: _nearness(ratio, followers[ratio]))
     agreeing = [calls for calls in shared if agrees(calls, best)]
     ratio = Fraction(sum(calls.new for calls in agreeing), sum(calls.base for calls in agreeing))
-    return _consensus(shared, ratio, weight)
+    return _consensus(shared, ratio)
 
 
 def support_of(rows: Iterable[Calls], ratio: Fraction) -> Consensus:
     """Say who agrees with a ratio known otherwise."""
-    shared = sorted(
-        (calls for calls in rows if calls.base and calls.new), key=lambda calls: calls.name
-    )
-    return _consensus(shared, ratio, sum(calls.weight_ns for calls in shared))
+    return _consensus(_shared(rows), ratio)
 
 
 def pass_counts(pairs: Iterable[tuple[int, int]], ratio: Fraction) -> tuple[int, int] | None:
@@ -104,21 +108,29 @@ def pass_counts(pairs: Iterable[tuple[int, int]], ratio: Fraction) -> tuple[int,
     return best[0] // shrink, best[1] // shrink
 
 
-def _consensus(shared: Sequence[Calls], ratio: Fraction, weight: int) -> Consensus:
+def _shared(rows: Iterable[Calls]) -> list[Calls]:
+    return sorted(
+        (calls for calls in rows if calls.base and calls.new), key=lambda calls: calls.name
+    )
+
+
+def _consensus(shared: Sequence[Calls], ratio: Fraction) -> Consensus:
     agreeing = [calls for calls in shared if agrees(calls, ratio)]
+    weight = sum(calls.weight_ns for calls in shared)
     share = Fraction(sum(calls.weight_ns for calls in agreeing), weight or 1)
     return Consensus(ratio, tuple(calls.name for calls in agreeing), len(shared), share)
 
 
-def _support(shared: Sequence[Calls], ratio: Fraction) -> tuple[int, int, Fraction, Fraction, str]:
+def _support(ratio: Fraction, agreeing: Sequence[Calls]) -> tuple[int, int, Fraction]:
     """Rank a candidate; every part is the same when the sides are swapped."""
-    agreeing = [calls for calls in shared if agrees(calls, ratio)]
     by_time = sum(calls.weight_ns for calls in agreeing)
-    from_one = -max(ratio, 1 / ratio)
-    residual = -sum(
-        (abs(calls.new / ratio / calls.base - 1) for calls in agreeing), start=Fraction(0)
-    )
-    return len(agreeing), by_time, from_one, residual, agreeing[0].name
+    return len(agreeing), by_time, -max(ratio, 1 / ratio)
+
+
+def _nearness(ratio: Fraction, agreeing: Sequence[Calls]) -> tuple[Fraction, str]:
+    """Rank candidates of equal support, the same when the sides are swapped as well."""
+    off = (abs(calls.new / ratio / calls.base - 1) for calls in agreeing)
+    return -sum(off, start=Fraction(0)), min(calls.name for calls in agreeing)
 
 
 def _candidate_passes(pairs: Sequence[tuple[int, int]], ratio: Fraction) -> list[tuple[int, int]]:

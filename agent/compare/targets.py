@@ -108,12 +108,13 @@ def find_kernel_targets(
     places: dict[tuple[str, str], KernelRow] = {
         (pair.new.category, pair.new.name): pair.old for pair in replacements
     }
+    least_ns = LEAST_SHARE * new.trace.kernel_ns
     costs = [
         cost
         for row in rows
         if row.status != "new"
         for cost in _costs(row, places, scale)
-        if cost.cost_ns >= LEAST_SHARE * new.trace.kernel_ns and cost.cost_ns
+        if cost.cost_ns >= least_ns and cost.cost_ns
     ]
     times = _rule_times(new, rollup=rollup) if costs else {}
     targets = [
