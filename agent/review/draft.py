@@ -16,9 +16,10 @@ from agent.core.proposals import Origin, Verdict
 from agent.core.rules import Acceptance, CategoryId, Label, Rule, RuleId, RuleSet
 from agent.review.gatenames import is_catch_all
 from agent.review.naming import new_rule_id
-from agent.ruleset.codec import RULE_FILE, builtin_version, parse_rules
+from agent.ruleset.codec import builtin_version, parse_rules
 from agent.ruleset.editing import with_rule
 from agent.ruleset.failure import rule_file_error
+from agent.ruleset.files import RULE_FILE
 from agent.ruleset.lint import lint_rules
 from agent.ruleset.match import Matcher, Pattern
 from agent.ruleset.overlap import declares

@@ -16,7 +16,7 @@ from agent.core.proposals import Finding
 from agent.core.rules import RuleSet
 from agent.ruleset.assemble import Draft, assembled
 from agent.ruleset.failure import rule_file_error
-from agent.ruleset.files import BUILTIN_FILE, RULE_FILE, read_rule_text
+from agent.ruleset.files import BUILTIN_FILE, RULE_FILE, is_shipped, read_rule_text
 from agent.ruleset.positions import line_table
 
 _BUILTIN = re.compile(r"builtin@([1-9][0-9]{0,8})")
@@ -47,11 +47,6 @@ def load_builtin(version: int | None = None) -> RuleSet:
             [Finding("RS010", f"builtin@{version} is not shipped", location="builtin")]
         )
     return shipped
-
-
-def is_shipped(path: str | Path) -> bool:
-    """Tell whether a rule file is one of the package: by its folder, not by its name."""
-    return Path(path).resolve().parent == bundled_folder("rules").resolve()
 
 
 def parse_rules(text: str, *, source: str = RULE_FILE, shipped: bool = False) -> RuleSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agent.bundled import bundled_folder
 from agent.core.proposals import Finding
 from agent.ruleset.failure import rule_file_error
 
@@ -38,6 +39,11 @@ def find_rule_file(start: Path) -> Path | None:
         if (candidate := folder / RULE_FILE).is_file():
             return candidate
     return None
+
+
+def is_shipped(path: str | Path) -> bool:
+    """Tell whether a rule file is one of the package: by its folder, not by its name."""
+    return Path(path).resolve().parent == bundled_folder("rules").resolve()
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -15,7 +15,8 @@ def rules_in_force(named: Path | None = None) -> RuleSet:
     Raises:
         RuleFileError: the file cannot be used; it carries all findings.
     """
-    from agent.ruleset.codec import is_shipped, parse_rules, read_rule_text
+    from agent.ruleset.codec import parse_rules
+    from agent.ruleset.files import is_shipped, read_rule_text
 
     path = rule_path(named)
     return parse_rules(read_rule_text(path), source=shown_path(path), shipped=is_shipped(path))
@@ -23,7 +24,7 @@ def rules_in_force(named: Path | None = None) -> RuleSet:
 
 def rule_path(named: Path | None = None) -> Path:
     """Give the path of the rule file in force."""
-    from agent.ruleset.codec import BUILTIN_FILE, find_rule_file
+    from agent.ruleset.files import BUILTIN_FILE, find_rule_file
 
     found = named or find_rule_file(Path.cwd())
     return found or bundled_folder("rules") / BUILTIN_FILE

@@ -138,7 +138,7 @@ def check_names_file(names: Path, path: Path | None = None) -> NamesReport:
     Raises:
         RuleFileError: the rule file cannot be used, or the list cannot be read.
     """
-    from agent.ruleset.codec import read_rule_text
+    from agent.ruleset.files import read_rule_text
     from agent.ruleset.namelist import check_names
 
     ruleset = rules_in_force(path)
@@ -160,7 +160,8 @@ def import_file(
         RuleFileError: the file has neither form; it carries all findings.
         UsageError: engine or model must be chosen.
     """
-    from agent.ruleset.codec import parse_rules, read_rule_text
+    from agent.ruleset.codec import parse_rules
+    from agent.ruleset.files import read_rule_text
     from agent.ruleset.importers import import_csv, import_gputrc2graph
     from agent.ruleset.lint import lint_rules
 
@@ -184,8 +185,9 @@ def preview_upgrade(
         RuleFileError: the file cannot be used, or extends nothing.
         TraceError: a trace cannot be read.
     """
-    from agent.ruleset.codec import builtin_version, read_rule_text
+    from agent.ruleset.codec import builtin_version
     from agent.ruleset.editing import with_extends
+    from agent.ruleset.files import read_rule_text
 
     named = rule_path(path)
     ruleset = rules_in_force(named)
@@ -218,8 +220,9 @@ def write_upgrade(preview: UpgradePreview) -> None:
         RuleFileError: the file changed meanwhile.
     """
     from agent.review.replace import replace_file
-    from agent.ruleset.codec import parse_rules, read_rule_text
+    from agent.ruleset.codec import parse_rules
     from agent.ruleset.editing import with_extends
+    from agent.ruleset.files import read_rule_text
 
     text = read_rule_text(preview.path)
     if with_extends(text, preview.newest) != preview.text:
@@ -230,7 +233,8 @@ def write_upgrade(preview: UpgradePreview) -> None:
 
 
 def _checked(path: Path) -> tuple[RuleSet, tuple[Finding, ...]]:
-    from agent.ruleset.codec import checked_rules, is_shipped, read_rule_text
+    from agent.ruleset.codec import checked_rules
+    from agent.ruleset.files import is_shipped, read_rule_text
 
     return checked_rules(read_rule_text(path), source=shown_path(path), shipped=is_shipped(path))
 
@@ -268,7 +272,8 @@ def _shipped_findings(ruleset: RuleSet, source: str) -> list[Finding]:
 
 
 def _moves_since(path: Path, since: str, after: RuleSet, trace: Trace) -> tuple[Move, ...]:
-    from agent.ruleset.codec import is_shipped, parse_rules
+    from agent.ruleset.codec import parse_rules
+    from agent.ruleset.files import is_shipped
     from agent.ruleset.moves import moved_names
 
     text = _text_at(path, since)

@@ -11,7 +11,8 @@ from agent.core.rules import RuleSet
 from agent.errors import ReviewError, UsageError
 from agent.review.journal import journal_path
 from agent.review.repository import work_tree_of
-from agent.ruleset.codec import RULE_FILE, find_rule_file, load_builtin, parse_rules, read_rule_text
+from agent.ruleset.codec import load_builtin, parse_rules
+from agent.ruleset.files import RULE_FILE, find_rule_file, read_rule_text
 
 
 @dataclass(frozen=True)

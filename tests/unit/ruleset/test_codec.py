@@ -13,7 +13,8 @@ from agent.core.rules import RuleSet
 from agent.core.vocabulary import VOCABULARY
 from agent.errors import RuleFileError
 from agent.ruleset import codec
-from agent.ruleset.codec import find_rule_file, load_builtin, load_rules, parse_rules
+from agent.ruleset.codec import load_builtin, load_rules, parse_rules
+from agent.ruleset.files import find_rule_file
 from agent.ruleset.lint import lint_rules
 from agent.ruleset.writing import file_text
 
