@@ -97,7 +97,7 @@ def lint_file(
     moves: tuple[Move, ...] = ()
     if since and trace is not None:
         moves = _moves_since(named, since, ruleset, trace)
-        findings += [_moved(move) for move in moves]
+        findings += [_moved(move, ruleset, shown_path(named)) for move in moves]
     return LintReport(ruleset, tuple(sorted(set(findings), key=_place)), moves)
 
 
@@ -300,12 +300,17 @@ def _text_at(path: Path, revision: str) -> str:
         raise RuleFileError("RS014", message, location=shown_path(path), hint=hint) from err
 
 
-def _moved(move: Move) -> Finding:
+def _moved(move: Move, after: RuleSet, source: str) -> Finding:
+    """Note a name that changed category, at the rule that decides it now."""
+    rule = after.by_id.get(move.rule_after) if move.rule_after else None
+    by = f' by "{rule.id}"' if rule else ""
     message = (
-        f'"{shown(move.name, limit=200)}" was {move.before}, is {move.after}: '
+        f'"{shown(move.name, limit=200)}" was {move.before}, is {move.after}{by}: '
         f"{move.count} calls, {move.time_ns / 1e6:.3f} ms"
     )
-    return Finding("RS032", message, "note", location=move.rule_after or move.rule_before or "")
+    extended = bool(rule and after.extends and rule.source == after.extends)
+    where = f"{rule.source if extended else source}:{rule.line}" if rule else source
+    return Finding("RS032", message, "note", location=where)
 
 
 def _unknown(code: str, what: str, wanted: str, known: list[str]) -> UsageError:

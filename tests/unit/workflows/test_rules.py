@@ -95,9 +95,20 @@ class TestLint:
             ("Comm", "ReduceOP", 6_000_000)
         ]
         [finding] = [f for f in report.findings if f.code == "RS032"]
-        assert (
-            finding.message == '"our_special_allreduce_k" was Comm, is ReduceOP: 3 calls, 6.000 ms'
+        assert finding.location == f"{mine}:4"
+        assert finding.message == (
+            '"our_special_allreduce_k" was Comm, is ReduceOP by "mine.reduce": 3 calls, 6.000 ms'
         )
+
+    def test_a_name_that_no_rule_takes_any_more_moved_too(self, mine: Path) -> None:
+        git(mine.parent, "init", "-q")
+        git(mine.parent, "add", ".")
+        git(mine.parent, "commit", "-q", "-m", "first")
+        mine.write_text("schema = 1\nversion = 2\n")
+        report = lint_file(mine, traces=["t"], since="HEAD")
+        [finding] = [f for f in report.findings if f.code == "RS032"]
+        assert finding.location == str(mine)
+        assert "was Comm, is Unlabelled: 3 calls" in finding.message
         assert not report.failed
 
     @pytest.mark.parametrize("revision", ["nowhere", "--output=x", "HEAD", "", "a\nb"])
