@@ -3,7 +3,8 @@
     python benchmarks/rules.py [--rules 300] [--names 5000] [--repeat 3]
 
 Names are made from the families of the built-in rules' examples, so nothing else is needed. Each
-figure is the median of several runs in one process; read the ratios, not the seconds.
+figure is the median of several runs in one process, in CPU seconds: other work on the machine does
+not count. Read the ratios, not the seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def main() -> None:
         size = sum(map(len, names)) / 1e6
         print(f"{len(rules.rules)} rules on {len(names)} distinct {label} ({size:.1f} MB)")
         report(rules, names, chosen.repeat)
-    print("hostile patterns: seconds for 5, 10 and 20 kB, and the growth (2 is linear)")
+    print("hostile patterns: CPU seconds for 5, 10 and 20 kB, and the growth (2 is linear)")
     for label, (pattern, letters) in HOSTILE.items():
         times = [
             hostile_seconds(pattern, letters, size, chosen.repeat)
@@ -148,9 +149,9 @@ def hostile_seconds(pattern: str, letters: str, size: int, repeat: int) -> float
 def median(run: Callable[[], None], repeat: int) -> float:
     times = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times)
 
 
