@@ -122,17 +122,21 @@ def check_built(case: Case, item: Item) -> None:
 
 
 def _check_unique(case: Case, item: Item, definition: Definition) -> None:
-    rivals = [one for name in case.names for one in _rivals(case, item, definition, name)]
+    """Say which other definitions make the same kernels; it is an error unless all are cited."""
+    made = [name for name in case.names if _accepts(item, name)]
+    rivals = [one for name in made for one in _rivals(case, item, definition, name)]
     if not rivals:
         return
+    cited = {one.definition for one in case.defining()}
     listed = ", ".join(dict.fromkeys(f"{one.repo}:{one.path}:{one.lines[0]}" for one in rivals))
     case.end_state = "AMBIGUOUS"
     case.findings.append(
         Finding(
             "E_AMBIGUOUS",
             f"{definition.name} is also defined at {listed}",
-            location=f"{definition.path}:{definition.lines[0]}",
-            hint="name the architecture or backend of the run, or a stack of the trace",
+            "note" if cited.issuperset(rivals) else "error",
+            f"{definition.path}:{definition.lines[0]}",
+            "cite them all, or name the architecture or backend of the run",
         )
     )
 

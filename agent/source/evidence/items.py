@@ -292,6 +292,7 @@ def _read_template(item: Item, names: Sequence[str]) -> None:
         if (first <= kernel.line <= last <= kernel.last)
         or (first >= kernel.function.first and first <= kernel.function.line <= last)
         or (kernel.line <= first <= last <= kernel.last)
+        or (kernel.built[0] <= first <= last <= kernel.built[1])
     ]
     if not held:
         _no_definition(item, names)

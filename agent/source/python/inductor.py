@@ -32,7 +32,7 @@ _VIEWS = frozenset((
     "shape", "new_empty", "empty", "empty_like", "detach", "lift_fresh", "alias", "as_strided",
     "full", "copy", "stack",
 ))
-_WORDS = tuple(sorted((
+_WORDS = frozenset((
     "_to_copy", "_softmax", "_log_softmax", "_unsafe_view", "add", "sub", "mul", "div", "pow",
     "mean", "sum", "rsqrt", "sqrt", "exp", "log", "sigmoid", "silu", "relu", "gelu", "tanh", "sin",
     "cos", "neg", "abs", "amax", "amin", "argmax", "argmin", "max", "min", "clamp", "clamp_min",
@@ -45,8 +45,13 @@ _WORDS = tuple(sorted((
     "remainder", "floor_divide", "floor", "round", "reciprocal", "erf", "softplus", "minimum",
     "maximum", "isnan", "mm", "bmm", "addmm", "slice", "select", "unsqueeze", "view", "expand",
     "permute", "transpose", "split", "squeeze", "stack", "t", "lift_fresh", "new_zeros", "rsub",
-    "fill", "lerp", "unbind", "flip", "roll", "sign", "square",
-), key=len, reverse=True))
+    "fill", "lerp", "unbind", "flip", "roll", "sign", "square", "bitwise_xor", "lshift", "rshift",
+    "bitwise_right_shift", "bitwise_left_shift", "slice_scatter", "select_scatter",
+))
+_MAY_VANISH = frozenset(("index", "neg", "_to_copy"))
+"""Subscripts may be views, a minus may be of a number, and a cast to the same type does nothing."""
+_STORES = frozenset(("copy_", "index_put", "index_put_", "slice_scatter", "select_scatter"))
+_MAX_INLINED = 3
 # fmt: on
 
 
@@ -56,14 +61,18 @@ _OPERATIONS = (
 )  # fmt: skip
 
 
-def name_operators(name: str) -> frozenset[str] | None:
-    """Give the operators an Inductor kernel name lists; None when it cannot be read."""
+def name_operators(name: str, more: frozenset[str] = frozenset()) -> frozenset[str] | None:
+    """Give the operators an Inductor kernel name lists; None when it cannot be read.
+
+    `more` are operators to read besides the known ones.
+    """
     match = _NAME.match(canonical_name(name))
     if match is None:
         return None
+    words = sorted({*_WORDS, *more}, key=lambda one: (-len(one), one))
     rest, found = match.group(1), set()
     while rest:
-        word = next((one for one in _WORDS if _begins(rest, one)), None)
+        word = next((one for one in words if _begins(rest, one)), None)
         if word is None:
             return None
         found.add(word)
@@ -71,31 +80,53 @@ def name_operators(name: str) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def function_operators(function: Node) -> frozenset[str]:
-    """Give the tensor operators of a function body, as Inductor names them."""
+def function_operators(function: Node, depth: int = 0) -> frozenset[str]:
+    """Give the tensor operators of a function body, as Inductor names them.
+
+    Functions of the same file that it calls are inlined, as the compiler does.
+    """
+    body = function.child_by_field_name("body")
     found: set[str] = set()
     query = f"[{' '.join(f'({one})' for one in _OPERATIONS)}] @n"
-    for node in captures("python", query, function).get("n", []):
+    for node in captures("python", query, body).get("n", []) if body is not None else ():
         if node.type == "call":
             called = node.child_by_field_name("function")
             name = text_of(called).rpartition(".")[2] if called is not None else ""
             found.add(_SAME.get(name, name))
+            if called is not None and called.type == "identifier" and depth < _MAX_INLINED:
+                inlined = _defined(function, name)
+                found |= function_operators(inlined, depth + 1) if inlined is not None else set()
         elif node.type == "subscript":
             found.add("index")
-        else:
-            for child in node.children:
-                operator = (
-                    child.type.removesuffix("=")
-                    if node.type == "augmented_assignment"
-                    else child.type
-                )
-                if operator in _OPERATORS:
-                    found.add(
-                        "neg"
-                        if node.type == "unary_operator" and operator == "-"
-                        else _OPERATORS[operator]
-                    )
+        elif node.parent is None or node.parent.type != "slice":
+            found |= _symbols(node)
     return frozenset(found)
+
+
+def _symbols(node: Node) -> set[str]:
+    """Give the operators of an expression that are written as symbols."""
+    augmented = node.type == "augmented_assignment"
+    written = [one.type.removesuffix("=") if augmented else one.type for one in node.children]
+    if node.type == "unary_operator":
+        return {"neg" if one == "-" else _OPERATORS[one] for one in written if one in _OPERATORS}
+    return {_OPERATORS[one] for one in written if one in _OPERATORS}
+
+
+def _defined(inside: Node, name: str) -> Node | None:
+    """Find a function at the top level of the file a node is in."""
+    root = inside
+    while root.parent is not None:
+        root = root.parent
+    query = "(module (function_definition name: (identifier) @name) @f)"
+    found = captures("python", query, root)
+    return next(
+        (
+            one
+            for one in found.get("f", [])
+            if text_of(one.child_by_field_name("name") or one) == name
+        ),
+        None,
+    )
 
 
 def inductor_findings(items: Sequence[Item], names: Sequence[str]) -> tuple[Finding, ...]:
@@ -111,22 +142,24 @@ def inductor_findings(items: Sequence[Item], names: Sequence[str]) -> tuple[Find
         message = "a generated kernel needs a `@torch.compile` function as its emission"
         return (Finding("E_NO_MATCHING_NODE", message),)
     held = frozenset().union(*map(function_operators, functions))
-    for name in names:
-        wanted = name_operators(name)
-        if wanted is None:
-            message = f"the operators in {name[:80]!r} cannot be read"
-            return (Finding("E_NOT_DECIDABLE", message),)
-        missing = wanted - held - _VIEWS
-        extra = (held & frozenset(_WORDS)) - wanted - _VIEWS - {"index"}
-        if missing or (extra and not wanted & held):
-            message = f"the compiled function has no {', '.join(sorted(missing))}"
-            return (Finding("E_NAME_MISMATCH", message),)
-        if extra:
-            message = (
-                f"the compiled function also has {', '.join(sorted(extra))}, the name does not"
-            )
-            return (Finding("E_NAME_MISMATCH", message),)
-    return ()
+    found = (_difference(name, held) for name in names)
+    return tuple(one for one in found if one is not None)[:1]
+
+
+def _difference(name: str, held: frozenset[str]) -> Finding | None:
+    """Say how the operators of a name differ from those of a function; None when they agree."""
+    wanted = name_operators(name, held)
+    if wanted is None:
+        return Finding("E_NOT_DECIDABLE", f"the operators in {name[:80]!r} cannot be read")
+    missing = wanted - held - _VIEWS - (_STORES if "index" in held else frozenset())
+    extra = (held & _WORDS) - wanted - _VIEWS - _MAY_VANISH
+    if missing or (extra and not wanted & held):
+        message = f"the compiled function has no {', '.join(sorted(missing or wanted))}"
+        return Finding("E_NAME_MISMATCH", message)
+    if extra:
+        message = f"the compiled function also has {', '.join(sorted(extra))}, the name does not"
+        return Finding("E_NAME_MISMATCH", message)
+    return None
 
 
 def _begins(text: str, word: str) -> bool:

@@ -30,7 +30,8 @@ _NOT_TRITON = frozenset(
 class PyKernel:
     """One kernel definition of a Python file.
 
-    `line` is what a reader is shown: the `def`, or where a computed name is built.
+    `line` is what a reader is shown: the `def`, or where a computed name is built. `built` are the
+    lines where `repr=` was made, (0, 0) where it was not.
     """
 
     function: FunctionDef
@@ -38,6 +39,7 @@ class PyKernel:
     rules: tuple[NameRule, ...]
     line: int
     last: int
+    built: tuple[int, int] = (0, 0)
 
     def accepts(self, name: str) -> bool:
         """Tell whether a canonical kernel name is one this definition makes."""
@@ -127,19 +129,21 @@ def _resolved(dotted: str, known: dict[str, tuple[str, str]]) -> str:
 def _triton(function: FunctionDef, origin: KernelOrigin, values: _Values) -> PyKernel:
     rules: tuple[NameRule, ...] = (NameRule(function.name),)
     stated = next((_repr_argument(one) for one in function.decorators if "repr" in one), "")
-    if stated:
-        rules = (_repr_rule(stated, values, function),)
-        if origin == "triton":
-            origin = "triton-repr"
-    return PyKernel(function, origin, rules, function.line, function.line)
+    if not stated:
+        return PyKernel(function, origin, rules, function.line, function.line)
+    rule, built = _repr_rule(stated, values, function)
+    origin = "triton-repr" if origin == "triton" else origin
+    return PyKernel(function, origin, (rule,), function.line, function.line, built)
 
 
-def _repr_rule(stated: str, values: _Values, function: FunctionDef) -> NameRule:
-    """Read what `repr=` says; where that cannot be understood only the plain name fits."""
+def _repr_rule(
+    stated: str, values: _Values, function: FunctionDef
+) -> tuple[NameRule, tuple[int, int]]:
+    """Read what `repr=` says, and where; what cannot be understood fits only the plain name."""
     known = values.rule(stated, function.start_byte)
     if known is not None:
-        return known[0]
-    return _inline_rule(stated) or NameRule(function.name)
+        return known[0], (first_line(known[1]), last_line(known[1]))
+    return _inline_rule(stated) or NameRule(function.name), (0, 0)
 
 
 def _inline_rule(stated: str) -> NameRule | None:
