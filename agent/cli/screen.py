@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.core.text import shown, shown_block
 from agent.errors import LabelAgentError, RuleFileError, UsageError
 
-MIN_WIDTH, PIPE_WIDTH = 60, 80
+MIN_WIDTH, PIPE_WIDTH = 40, 80
 EXPLAINED = "docs/findings.md explains every code and what to do"
 
 

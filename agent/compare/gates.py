@@ -242,7 +242,7 @@ def _judge_increase(gate: Gate, diff: TraceDiff) -> GateResult:
 def _basis_words(gate: Gate, diff: TraceDiff) -> str:
     if gate.basis == "raw":
         return "in raw sums"
-    return "at equal work" if diff.work.equal else f"per pass (write {gate.subject}/raw for sums)"
+    return "at equal work" if diff.work.equal else f"at equal work ({gate.subject}/raw is of sums)"
 
 
 def _exceeds(gate: Gate, size: Fraction) -> bool:

@@ -37,7 +37,9 @@ def targets(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     kernels = diff.kernel_targets[: min(top, SHOWN_TARGETS)]
     if not (diff.targets or kernels):
         return []
-    lines = ["where to look: costs, what undoing each saves at most, and their source"]
+    lines = wrapped(
+        "where to look: costs, what undoing each saves at most, and their source", width, rest="  "
+    )
     cited: set[RuleId] = set()
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
@@ -84,7 +86,11 @@ def impacts(diff: TraceDiff, width: int, top: int) -> list[str]:
         return []
     columns = [
         Column(impact_title(diff), "left", flexible=True),
-        *map(Column, ("share", "per call", "x share", "calls", "of total")),
+        Column("share", spare=1),
+        Column("per call", spare=2),
+        Column("x share", spare=3),
+        Column("calls", spare=3),
+        Column("of total"),
     ]
     lines = table(columns, list(map(_impact_cells, categories)), width)
     for phrase in (IMPACT_WORDS, calls_phrase(diff)):
@@ -103,7 +109,8 @@ def kernels(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     moved = [kernel for kernel in sorted_kernels(every) if kernel.base != kernel.new]
     if not moved or not top:
         return []
-    lines = [f"kernels: {len(moved):,} of {len(every):,} differ; the largest differences"]
+    said = f"kernels: {len(moved):,} of {len(every):,} differ; the largest differences"
+    lines = wrapped(said, width, rest="  ")
     for kernel in moved[:top]:
         lines += wrapped(_kernel_text(kernel, millis), width, first="  ", rest="    ")
         lines += name_lines(kernel.name, width)
@@ -126,11 +133,11 @@ def noise(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
     unit = diff.noise.unit.removesuffix("s")
     columns = [
         Column(f"diff per {unit}, ms", "left", flexible=True),
-        Column("low"),
+        Column("low", spare=1),
         Column("median"),
-        Column("high"),
-        Column("up:down"),
-        Column("chance"),
+        Column("high", spare=1),
+        Column("up:down", spare=2),
+        Column("chance", spare=3),
         Column("outside", "left"),
     ]
     spreads = sorted(diff.noise.spreads, key=lambda s: (-abs(s.delta.median), s.category))

@@ -117,7 +117,7 @@ def _ledger(diff: TraceDiff, millis: Millis) -> list[str]:
     bars = diff_bars(diff)
     both = diff.ledger_per_pass is not None
     raw = raw_amounts(diff, bars)
-    head = [ledger_title(diff), *(["ms per pass", "raw ms"] if both else ["ms"])]
+    head = [ledger_title(diff), *(["ms at equal work", "raw ms"] if both else ["ms"])]
     rows = []
     for bar in bars:
         text = f"**{cell(bar.text.strip())}**" if bar.sum else cell(bar.text.strip())

@@ -32,12 +32,13 @@ from agent.render.units import Millis
 from agent.render.waterfall import Bar, diff_bars, raw_amounts
 
 WIDE = 110
-BARS, WIDEST_BARS = 20, 84
+NARROWEST = 40
+WITH_BARS, BARS, WIDEST_BARS = 60, 20, 84
 
 
 def diff_text(diff: TraceDiff, *, width: int = 80, top: int = 10, sort: Sort = "time") -> str:
     """Write the whole comparison; `top` bounds each list of kernels, 0 leaves them out."""
-    width = max(width, 60)
+    width = max(width, NARROWEST)
     sections = [_whole(diff, width, top, sort)]
     for name, part in diff.parts:
         sections.append(wrapped(f"=== {name}", width))
@@ -102,14 +103,19 @@ def _categories(diff: TraceDiff, millis: Millis, width: int, sort: Sort) -> list
     titles = ["base n", "base ms", "new n", "new ms", "diff ms"]
     titles += ["diff %"] if wide or not per_pass else []
     titles += ["per pass"] if per_pass else []
-    columns = [Column("category", "left", flexible=True), *map(Column, titles)]
+    columns = [Column("category", "left", flexible=True), *map(_column, titles)]
     rows = [_row(row, diff, millis, titles) for row in sorted_rows(diff.categories, sort)]
     base, new = total_of(diff.categories)
     total = CategoryRow(diff.categories[0].category, base, new, ()) if diff.categories else None
     if total is not None:
         rows.append(["total", *_row(total, diff, millis, titles)[1:]])
     lines = table(columns, rows, width)
-    return [*lines, f"residual {diff.residual_ns} ns: the rows add up to the events"]
+    said = f"residual {diff.residual_ns} ns: the rows add up to the events"
+    return [*lines, *wrapped(said, width, rest="  ")]
+
+
+def _column(title: str) -> Column:
+    return Column(title, spare={"base n": 2, "new n": 2, "base ms": 1}.get(title, 0))
 
 
 def _row(row: CategoryRow, diff: TraceDiff, millis: Millis, titles: list[str]) -> list[str]:
@@ -143,7 +149,7 @@ def _ledger(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
     both = diff.ledger_per_pass is not None
     columns = [
         Column(ledger_title(diff), "left", flexible=True),
-        *([Column("per pass"), Column("raw ms")] if both else [Column("ms")]),
+        *([Column("equal work"), Column("raw ms", spare=1)] if both else [Column("ms")]),
     ]
     raw = raw_amounts(diff, bars)
     rows = [
@@ -151,7 +157,7 @@ def _ledger(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
         + ([millis(raw[bar.key], signed=True)] if both else [])
         for bar in bars
     ]
-    head, *lines = table(columns, rows, width - BARS - len(GAP))
+    head, *lines = table(columns, rows, width - (BARS + len(GAP) if width >= WITH_BARS else 0))
     room = min(width - max(map(cell_width, lines)) - len(GAP), WIDEST_BARS)
     drawn = [
         f"{line}{GAP}{_drawn(bar, bars, room)}".rstrip()
@@ -163,6 +169,8 @@ def _ledger(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
 
 def _drawn(bar: Bar, bars: tuple[Bar, ...], room: int) -> str:
     """Draw a bar of the waterfall: `+` for a cost, `-` for a saving, `=` for the net."""
+    if room < 1:
+        return ""
     low = min(min(b.start_ns, b.end_ns) for b in bars)
     high = max(max(b.start_ns, b.end_ns) for b in bars)
     span = (high - low) or 1

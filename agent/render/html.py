@@ -128,7 +128,11 @@ def _tiles(diff: TraceDiff, millis: Millis) -> str:
     tiles = [
         ("base", f"{millis(diff.base.kernel_ns)} ms", f"{diff.base.kernels:,} kernels"),
         ("new", f"{millis(diff.new.kernel_ns)} ms", f"{diff.new.kernels:,} kernels"),
-        ("raw", percent(work.total.raw), f"{millis(diff.delta_ns, signed=True)} ms"),
+        (
+            "raw",
+            percent(work.total.raw) if diff.base.kernel_ns else "-",
+            f"{millis(diff.delta_ns, signed=True)} ms",
+        ),
     ]
     if work.total.equal_ns is not None and work.total.per_pass is not None and not work.equal:
         scaled = f"{millis(work.total.equal_ns, signed=True)} ms at the base's work"
@@ -141,7 +145,7 @@ def _tiles(diff: TraceDiff, millis: Millis) -> str:
 
 
 def _ledger_head(diff: TraceDiff) -> str:
-    unit = "ms per pass" if diff.ledger_per_pass else "ms"
+    unit = "ms at equal work" if diff.ledger_per_pass else "ms"
     return f"{ledger_title(diff).capitalize()}, {unit}"
 
 
@@ -244,7 +248,7 @@ def _labelled_table(
 ) -> str:
     rows = [
         [
-            Cell(f"<code>{text(one.name)}</code>", one.name),
+            Cell(f"<code>{text(one.name)}</code>", one.name, name=True),
             figure(f"{one.count:,}", one.count),
             figure(millis(one.time_ns), one.time_ns),
             figure(share(one.time_ns, side.kernel_ns), one.time_ns),
@@ -261,7 +265,7 @@ def _labelled_table(
 def _unlabelled_table(labelled: LabelledTrace, side: SideSummary, millis: Millis, top: int) -> str:
     rows = [
         [
-            Cell(f"<code>{text(row.name)}</code>", row.name),
+            Cell(f"<code>{text(row.name)}</code>", row.name, name=True),
             figure(f"{row.count:,}", row.count),
             figure(millis(row.time_ns), row.time_ns),
             figure(share(row.time_ns, side.kernel_ns), row.time_ns),

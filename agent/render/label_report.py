@@ -143,7 +143,8 @@ def _kernels(
     if not kernels:
         return []
     named = label_kernels(labelled, rollup=rollup)
-    lines = ["", "kernels of each category and the rule that labels them"]
+    said = "kernels of each category and the rule that labels them"
+    lines = ["", *wrapped(said, width, rest="  ")]
     for row in label_categories(labelled, rollup=rollup):
         more = len(named[row.category]) - kernels
         left = f", {more:,} more not shown" if more > 0 else ""

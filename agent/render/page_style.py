@@ -98,11 +98,11 @@ td.name {{ min-width: 200px; }}
   --panel: #fff; --warn: #663300; --warn-ground: #fff; --cost: #000; --saving: #000; }}
 main {{ max-width: none; padding: 0; }}
 body {{ font-size: 10.5pt; }}
-button.every {{ display: none; }}
+.live button.every {{ display: none; }}
 .scroll {{ overflow: visible; border: 0; }}
 thead {{ display: table-header-group; }}
 tr, figure {{ break-inside: avoid; }}
-button.toggle::before {{ content: ""; width: 0; }}
+button.toggle::before, button.toggle[aria-expanded]::before {{ content: ""; width: 0; }}
 }}
 {svg.STYLE}
 @media print {{ .waterfall text {{ fill: #000; }} }}

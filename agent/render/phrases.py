@@ -42,7 +42,8 @@ def totals_phrase(side: SideSummary, millis: Millis) -> str:
         parts.append(f"{longest('span', side)} {millis(side.span_ns)} ms")
     if side.copies.count:
         parts.append(f"besides {side.copies.count:,} copies, {millis(side.copies.time_ns)} ms")
-    return f"{side.kernels:,} kernels · {' · '.join(parts)}"
+    kernels = "1 kernel" if side.kernels == 1 else f"{side.kernels:,} kernels"
+    return f"{kernels} · {' · '.join(parts)}"
 
 
 def summed(figure: str, side: SideSummary) -> str:
@@ -120,7 +121,7 @@ def _count(number: int, noun: str) -> str:
 
 def headline(diff: TraceDiff, millis: Millis) -> str:
     """Give the result in one sentence, as far as one can be drawn."""
-    raw = f"{millis(diff.delta_ns, signed=True)} ms, {percent(diff.work.total.raw)}"
+    raw = f"{millis(diff.delta_ns, signed=True)} ms{_of_base(diff)}"
     if diff.base.capture.corrupt or diff.new.capture.corrupt:
         return f"unreliable, durations are corrupt: kernel time {raw} as recorded"
     per_pass = diff.work.total.per_pass
@@ -135,6 +136,10 @@ def headline(diff: TraceDiff, millis: Millis) -> str:
     return f"kernel time per pass {percent(per_pass)} (raw sums {raw})"
 
 
+def _of_base(diff: TraceDiff) -> str:
+    return f", {percent(diff.work.total.raw)}" if diff.base.kernel_ns else " on a base without time"
+
+
 def ledger_title(diff: TraceDiff) -> str:
     """Head the ledger; where nothing may be claimed it is no ledger of costs and savings."""
     return "ledger" if diff.conclusive else "differences, not claimed"
@@ -146,10 +151,10 @@ def impact_title(diff: TraceDiff) -> str:
 
 
 def per_pass_phrase(diff: TraceDiff, millis: Millis) -> str:
-    """Say what the ledger per pass is, and give the sums of the raw one."""
+    """Say what the ledger at equal work is, and give the sums of the raw one."""
     scale, raw = diff.work.scale, diff.ledger
     return (
-        f"per pass: ms at the base's amount of work, new times divided by"
+        f"equal work: ms at the base's amount of work, new times divided by"
         f" {scale.numerator}/{scale.denominator}; in raw sums introduced"
         f" {millis(raw.introduced_ns, signed=True)}, existing"
         f" {millis(raw.existing_ns, signed=True)}, net {millis(raw.net_ns, signed=True)}"

@@ -64,7 +64,7 @@ def _svg(diff: TraceDiff, width: int, inner: str) -> str:
     bars = diff_bars(diff) if diff.ledger.entries else ()
     height = ROW * max(len(bars), 1) + 2 * HEAD
     millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
-    unit = "ms per pass" if diff.ledger_per_pass else "ms"
+    unit = "ms at equal work" if diff.ledger_per_pass else "ms"
     title = f"{ledger_title(diff)}, {unit}: {headline(diff, millis)}"
     drawn = _draw(bars, width, millis) if bars else _nothing()
     return (

@@ -86,6 +86,24 @@ def incomplete() -> TraceDiff:
     return compare_traces(run(graph_rank(full, full)), run(graph_rank(full, ())))
 
 
+def wide() -> TraceDiff:
+    """Names and categories of wide letters, and one as long as a C++ template."""
+    letters = "漢字" * 50
+    rules = rules_for({letters, "A" * 300})
+    base = {f"{'A' * 300}/{'a' * 900}": (3, 5_000_000_000)}
+    return compare_traces(
+        run(base, base, name=letters, rules=rules),
+        run({**base, f"{letters}/{letters}": (2, 10**9)}, base, name=letters, rules=rules),
+    )
+
+
 def one_run() -> LabelledTrace:
     """A run of one rank with a kernel no rule names."""
     return run({"GEMM/a": (4, 400_000), "Unlabelled/odd": (2, 100_000)}, name="decode.json")
+
+
+def long_names() -> LabelledTrace:
+    """A run whose kernels have no space to break at."""
+    tile = "MT128x256x32_MI16x16x1_SN_" * 9
+    kernels = {f"GEMM/Cijk_Alik_Bljk_{tile}": (4, 400_000), f"Unlabelled/{tile}": (2, 100_000)}
+    return run(kernels, name="decode.json")

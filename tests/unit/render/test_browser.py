@@ -11,7 +11,7 @@ import pytest
 
 from agent.render.html import diff_html, label_html
 from agent.render.svg import waterfall_svg
-from tests.unit.render.pairs import hostile, one_run, plain
+from tests.unit.render.pairs import hostile, long_names, one_run, plain
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
@@ -32,6 +32,7 @@ PAGES = {
     "plain.html": diff_html(plain()),
     "hostile.html": diff_html(hostile()),
     "label.html": label_html(one_run()),
+    "names.html": label_html(long_names()),
     "waterfall.svg": waterfall_svg(plain()),
 }
 
@@ -209,6 +210,24 @@ def test_hostile_names_run_nothing_and_stay_readable(visit):
     assert browser.find_elements("css selector", "main img, main script, main b b, main h1 a") == []
 
 
-def test_printing_needs_no_script_and_shows_what_is_open(visit):
+def test_paper_shows_what_is_open_and_no_buttons(visit):
     browser = visit("plain.html")
+    browser.find_element("css selector", "button.toggle").click()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    shown = "return getComputedStyle(document.querySelector(arguments[0]), arguments[1])"
+    assert browser.execute_script(f"{shown}.display", "button.every", None) == "none"
+    marker = browser.execute_script(f"{shown}.content", "button.toggle", "::before")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert marker in {"none", '""'}
     assert browser.execute_cdp_cmd("Page.printToPDF", {})["data"]
+
+
+@pytest.mark.parametrize("name", ["names.html", "plain.html"])
+def test_a_long_name_stays_readable_on_a_narrow_screen(visit, name):
+    """No column of a name is squeezed to a few letters."""
+    browser = visit(name, 400)
+    browser.find_element("css selector", "button.every").click()
+    widths = browser.execute_script(
+        "return [...document.querySelectorAll('td code')].map(c => c.closest('td').clientWidth)"
+    )
+    assert min(widths) >= 150

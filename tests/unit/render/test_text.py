@@ -13,17 +13,38 @@ from agent.render.diff_text import diff_text
 from agent.render.label_report import label_markdown, label_text
 from tests.builders import evidence
 from tests.unit.compare.runs import rank, rules_for, run
-from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain
+from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain, wide
 
 
 def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("width", [80, 100, 132])
-@pytest.mark.parametrize("make", [plain, hostile, incomplete])
-def test_a_comparison_fits_the_width(make, width):
-    assert max(map(cell_width, diff_text(make(), width=width).split("\n"))) <= width
+@pytest.mark.parametrize("make", [plain, hostile, incomplete, wide])
+def test_a_comparison_fits_any_width(make):
+    diff = make()
+    for width in (40, 47, 59, 60, 61, 72, 80, 100, 132, 200):
+        assert max(map(cell_width, diff_text(diff, width=width).split("\n"))) <= width
+
+
+def test_a_run_fits_any_width():
+    for width in range(40, 201, 20):
+        text = label_text(one_run(), width=width, kernels=3)
+        assert max(map(cell_width, text.split("\n"))) <= width
+
+
+def test_a_narrow_terminal_keeps_what_changed_and_leaves_the_rest_out():
+    text = diff_text(plain(), width=40)
+    assert "category     new ms  diff ms  per pass" in text
+    assert "residual 0 ns" in text
+
+
+@pytest.mark.parametrize("base", [{}, {"A/a": (3, 0)}])
+def test_no_change_is_given_in_per_cent_of_nothing(base):
+    rules = rules_for({"A"})
+    diff = compare_traces(run(base, rules=rules), run({"A/a": (3, 100)}, rules=rules))
+    text = words(diff_text(diff))
+    assert "+0.000100 ms on a base without time" in text
 
 
 def test_a_wider_terminal_shows_raw_and_per_pass_changes():
