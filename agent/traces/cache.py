@@ -1,9 +1,9 @@
-"""The ranks of large trace files, kept in the user's cache folder; no result depends on it.
+"""The ranks of large trace files, kept between commands; no result depends on it.
 
 An entry is found by the digest of the trace's bytes, the name that reports give it, how it was read
 and the code that read it. A stamp beside it remembers the digest of a file by its size, its times
-and hashes of its head and tail, so that an unchanged file is not digested again. Whatever cannot
-be read, understood or written is as good as not there.
+and hashes of its head and tail, so that an unchanged file is not digested again. What
+cannot be understood is as good as not there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,10 +21,8 @@ from typing import Final
 import msgspec
 
 from agent.core.kernels import RankTrace
+from agent.kept import KeptFolder, digest_of_files, user_folder
 from agent.traces.stored import DamagedEntryError, read_ranks, write_ranks
-
-LIMIT_BYTES: Final = 1_000_000_000
-"""Bytes the cache may take; what was used longest ago goes first."""
 
 SMALLEST_BYTES: Final = 1_000_000
 """Stored size from which a trace is kept; smaller ones are read as fast as an entry."""
@@ -51,16 +48,9 @@ class _Stamp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class TraceCache:
-    """A folder of entries; many processes may use it at once.
+    """The kept ranks in a folder; files of fewer bytes than `smallest`, as stored, are left out."""
 
-    Attributes:
-        folder: made when something is kept.
-        limit: bytes that all entries together may take.
-        smallest: stored size from which files are kept.
-    """
-
-    folder: Path
-    limit: int = LIMIT_BYTES
+    folder: KeptFolder
     smallest: int = SMALLEST_BYTES
 
     def key_of(self, path: Path, source: str, options: str, *, digest: bool = True) -> str:
@@ -79,100 +69,48 @@ class TraceCache:
 
     def holds(self, key: str) -> bool:
         """Tell whether there seems to be an entry."""
-        return bool(key) and self._entry(key).is_file()
+        return bool(key) and self.folder.holds(f"{key}.ranks")
 
     def recall(self, key: str) -> tuple[RankTrace, ...] | None:
         """Give what was kept under a key, or None."""
-        if not key:
-            return None
+        stored = self.folder.get(f"{key}.ranks") if key else None
         try:
-            ranks = read_ranks(self._entry(key).read_bytes())
-            os.utime(self._entry(key))
-        except (OSError, DamagedEntryError):
+            return None if stored is None else read_ranks(stored)
+        except DamagedEntryError:
             return None
-        return ranks
 
     def keep(self, key: str, ranks: Sequence[RankTrace]) -> None:
-        """Keep what was read under a key, and make room for it."""
+        """Keep what was read under a key."""
         if key:
-            with suppress(OSError):
-                self._write(self._entry(key), write_ranks(ranks))
-                self._make_room()
-
-    def _entry(self, key: str) -> Path:
-        return self.folder / f"{key}.ranks"
+            self.folder.put(f"{key}.ranks", write_ranks(ranks))
 
     def _digest(self, path: Path, *, again: bool) -> str:
         """Give the digest of a file: the stamp's while it fits, else a new one where allowed."""
         before = _stamp(path)
-        beside = self.folder / f"{_hash(os.fsencode(path.resolve()))}.stamp"
-        known = _read_stamp(beside)
-        if known == msgspec.structs.replace(before, digest=known.digest if known else ""):
-            with suppress(OSError):
-                os.utime(beside)
+        beside = f"{_hash(os.fsencode(path.resolve()))}.stamp"
+        known = _read_stamp(self.folder.get(beside))
+        if known and known == msgspec.structs.replace(before, digest=known.digest):
             return known.digest
         if not again:
             return ""
         stamp = msgspec.structs.replace(before, digest=_digest_file(path))
         if time.time_ns() - max(stamp.mtime_ns, stamp.ctime_ns) > _SETTLED_NS:
-            with suppress(OSError):
-                self._write(beside, msgspec.json.encode(stamp))
+            self.folder.put(beside, msgspec.json.encode(stamp))
         return stamp.digest
-
-    def _write(self, path: Path, content: bytes) -> None:
-        """Put a file into the folder at once; readers see the old one or the new one."""
-        import tempfile
-
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part, name = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(part, "wb") as file:
-                file.write(content)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-
-    def _make_room(self) -> None:
-        """Take away what was used longest ago, until the rest is within the limit."""
-        files = [entry for entry in os.scandir(self.folder) if entry.is_file(follow_symlinks=False)]
-        aged = sorted(
-            (entry.stat().st_mtime_ns, entry.path, entry.stat().st_size) for entry in files
-        )
-        total = sum(size for _, _, size in aged)
-        for _, path, size in aged:
-            if total <= self.limit:
-                return
-            Path(path).unlink(missing_ok=True)
-            total -= size
 
 
 def user_cache() -> TraceCache | None:
-    """Give the cache in the user's cache folder; None for a user without a home."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        folder = Path(named) if os.path.isabs(named) else _platform_folder()  # noqa: PTH117 - of a text
-    except RuntimeError:
-        return None
-    return TraceCache(folder / "label-agent" / "traces")
-
-
-def _platform_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path.home() / ".cache"
+    """Give the cache of the user who runs this; None for a user without a home."""
+    folder = user_folder()
+    return TraceCache(folder) if folder else None
 
 
 @cache
 def reader_version() -> str:
     """Give a digest of the code that reads traces: other code never meets its entries."""
     here = Path(__file__).parent
-    hashed = hashlib.sha256(f"{sys.byteorder} {msgspec.__version__}".encode())
-    for module in (*sorted(here.glob("*.py")), here.parent / "core" / "kernels.py"):
-        hashed.update(module.read_bytes())
-    return hashed.hexdigest()
+    code = digest_of_files([*sorted(here.glob("*.py")), here.parent / "core" / "kernels.py"])
+    return f"{code} {sys.byteorder} {msgspec.__version__}"
 
 
 def _has_journal(path: Path) -> bool:
@@ -188,10 +126,10 @@ def _stamp(path: Path) -> _Stamp:
     return _Stamp(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, _hash(ends), "")
 
 
-def _read_stamp(path: Path) -> _Stamp | None:
+def _read_stamp(stored: bytes | None) -> _Stamp | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Stamp)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(stored or b"", type=_Stamp)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

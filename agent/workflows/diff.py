@@ -11,7 +11,6 @@ from agent.compare.gates import GateResult, judge_gates, parse_gate
 from agent.compare.table import TraceDiff, compare_traces
 from agent.core.rules import LabelledTrace, RuleSet
 from agent.workflows.label import Progress, Reading, labelled
-from agent.workflows.rulefile import rules_in_force
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def diff_runs(
     """
     runs = (base, *options.base_repeats, new, *options.new_repeats)
     with _reading(runs, options.reading, progress) as label_all:
-        ruleset = rules_in_force(options.rules)
+        ruleset = options.reading.rules(options.rules)
         gates = [parse_gate(expression, ruleset) for expression in options.fail_on]
         labelled_runs = list(label_all(ruleset))
     n_base = 1 + len(options.base_repeats)
@@ -64,9 +63,9 @@ def _reading(
     if reading.dask:
         yield lambda ruleset: (labelled([run], ruleset, reading, progress) for run in runs)
         return
-    from agent.ruleset.match import label_trace
+    from agent.ruleset.match import Matcher
     from agent.workflows.readers import Readers
 
-    cache = reading.kept()
+    cache = reading.traces()
     with Readers(runs, salvage=reading.salvage, progress=progress, cache=cache) as readers:
-        yield lambda ruleset: (label_trace(trace, ruleset) for trace in readers.traces())
+        yield lambda ruleset: map(Matcher(ruleset).label_trace, readers.traces())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.core.rules import LabelledTrace, RuleSet
+from agent.kept import user_folder
 from agent.workflows.rulefile import rules_in_force
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Reading:
     Attributes:
         salvage: damaged ones too.
         dask: on a cluster instead of here; `scheduler` is its address.
-        cache: what was kept of large files is not read again.
+        cache: what was kept of large files and of rules is not read again.
     """
 
     salvage: bool = False
@@ -31,11 +32,15 @@ class Reading:
     scheduler: str = ""
     cache: bool = False
 
-    def kept(self) -> TraceCache | None:
-        """Give where large files are kept, if they are."""
+    def traces(self) -> TraceCache | None:
+        """Give where large traces are kept, if they are."""
         from agent.traces.cache import user_cache
 
         return user_cache() if self.cache else None
+
+    def rules(self, named: Path | None) -> RuleSet:
+        """Give the rules in force."""
+        return rules_in_force(named, kept=user_folder() if self.cache else None)
 
 
 def label_run(
@@ -50,7 +55,8 @@ def label_run(
     Raises:
         TraceError, RuleFileError: see `agent.errors`.
     """
-    return labelled(paths, rules_in_force(rules), reading or Reading(), progress)
+    reading = reading or Reading()
+    return labelled(paths, reading.rules(rules), reading, progress)
 
 
 def labelled(
@@ -67,5 +73,5 @@ def labelled(
     from agent.ruleset.match import label_trace
     from agent.traces.reader import read_trace
 
-    trace = read_trace(paths, salvage=reading.salvage, progress=progress, cache=reading.kept())
+    trace = read_trace(paths, salvage=reading.salvage, progress=progress, cache=reading.traces())
     return label_trace(trace, ruleset)

@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 from agent.bundled import bundled_folder
 from agent.core.rules import RuleSet
+from agent.kept import KeptFolder, digest_of_files
+from agent.ruleset.files import (
+    BUILTIN_FILE,
+    find_rule_file,
+    is_shipped,
+    read_rule_text,
+)
 
 
-def rules_in_force(named: Path | None = None) -> RuleSet:
+def rules_in_force(named: Path | None = None, *, kept: KeptFolder | None = None) -> RuleSet:
     """Load the rules a command works with.
+
+    A file without a fault is kept as it was parsed, if `kept` says where.
 
     Raises:
         RuleFileError: the file cannot be used; it carries all findings.
     """
-    from agent.ruleset.codec import parse_rules
-    from agent.ruleset.files import is_shipped, read_rule_text
-
     path = rule_path(named)
-    return parse_rules(read_rule_text(path), source=shown_path(path), shipped=is_shipped(path))
+    text, source, shipped = read_rule_text(path), shown_path(path), is_shipped(path)
+    if kept is None:
+        return _parse(text, source, shipped=shipped)
+    from agent.ruleset.stored import read_rules, write_rules
+
+    name = _kept_name(text, source, shipped=shipped)
+    ruleset = read_rules(kept.get(name) or b"")
+    if ruleset is None:
+        ruleset = _parse(text, source, shipped=shipped)
+        kept.put(name, write_rules(ruleset))
+    return ruleset
+
+
+def _parse(text: str, source: str, *, shipped: bool) -> RuleSet:
+    from agent.ruleset.codec import parse_rules
+
+    return parse_rules(text, source=source, shipped=shipped)
+
+
+def _kept_name(text: str, source: str, *, shipped: bool) -> str:
+    """Name what a text means to this very code, beside the rule files it may extend."""
+    package = Path(__file__).parent.parent
+    code = [path for part in ("core", "ruleset") for path in sorted((package / part).glob("*.py"))]
+    meant_by = digest_of_files([*code, *sorted(bundled_folder("rules").glob("*.toml"))])
+    parts = "\0".join((meant_by, source, str(shipped), text))
+    return f"{hashlib.sha256(parts.encode()).hexdigest()}.rules"
 
 
 def rule_path(named: Path | None = None) -> Path:
     """Give the path of the rule file in force."""
-    from agent.ruleset.files import BUILTIN_FILE, find_rule_file
-
     found = named or find_rule_file(Path.cwd())
     return found or bundled_folder("rules") / BUILTIN_FILE
 

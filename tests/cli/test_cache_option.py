@@ -32,7 +32,7 @@ def pair(tmp_path, monkeypatch):
 
 
 def kept_files():
-    return sorted(caching.user_cache().folder.glob("*.ranks"))
+    return sorted(caching.user_cache().folder.path.glob("*.ranks"))
 
 
 FORMS = [["--format", form] for form in ("text", "md", "csv", "html", "json")]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.kept import KeptFolder
 from agent.traces import cache as caching
 from agent.traces import reader
 from agent.traces.cache import TraceCache, user_cache
@@ -31,7 +32,7 @@ def put_trace(path: Path, seed: int = 1, *, age: int = LONG_AGO) -> Path:
 def kept(tmp_path, monkeypatch):
     """A cache that keeps the smallest files and believes that every file has settled."""
     monkeypatch.setattr(caching, "_SETTLED_NS", -(1 << 62))
-    return TraceCache(tmp_path / "cache", smallest=0)
+    return TraceCache(KeptFolder(tmp_path / "cache"), smallest=0)
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_a_damaged_file_is_an_error_each_time(tmp_path, kept):
             read_trace([cut], cache=kept)
         texts.append(str(raised.value))
     assert texts[0] == texts[1]
-    assert not list(kept.folder.glob("*.ranks"))
+    assert not list(kept.folder.path.glob("*.ranks"))
 
 
 @pytest.mark.parametrize("where", ["size", "head", "tail", "middle and time"])
@@ -148,7 +149,7 @@ def test_a_changed_file_is_read_again(where, tmp_path, kept, reads):
 
 
 def test_a_file_that_is_still_warm_gets_no_stamp(tmp_path, digested):
-    cache = TraceCache(tmp_path / "cache", smallest=0)
+    cache = TraceCache(KeptFolder(tmp_path / "cache"), smallest=0)
     trace = put_trace(tmp_path / "a.json")
     trace.touch()
     in_an_hour = trace.stat().st_mtime_ns + 3_600_000_000_000
@@ -156,8 +157,8 @@ def test_a_file_that_is_still_warm_gets_no_stamp(tmp_path, digested):
     for _ in range(2):
         read_trace([trace], cache=cache)
     assert len(digested) > 2
-    assert not list(cache.folder.glob("*.stamp"))
-    assert list(cache.folder.glob("*.ranks"))
+    assert not list(cache.folder.path.glob("*.stamp"))
+    assert list(cache.folder.path.glob("*.ranks"))
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path, kept, monkeypatch):
@@ -171,7 +172,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path, kept, monkey
 
     monkeypatch.setattr(reader, "read_file", changing)
     read_trace([trace], cache=kept)
-    assert not list(kept.folder.glob("*.ranks"))
+    assert not list(kept.folder.path.glob("*.ranks"))
 
 
 DAMAGE = {
@@ -187,7 +188,7 @@ DAMAGE = {
 def test_a_damaged_entry_is_ignored_and_written_again(how, tmp_path, kept, reads):
     trace = put_trace(tmp_path / "a.json")
     plain = read_trace([trace], cache=kept)
-    (entry,) = kept.folder.glob("*.ranks")
+    (entry,) = kept.folder.path.glob("*.ranks")
     good = entry.read_bytes()
     entry.write_bytes(DAMAGE[how](good))
     assert read_trace([trace], cache=kept) == plain
@@ -201,7 +202,7 @@ def test_a_damaged_entry_is_ignored_and_written_again(how, tmp_path, kept, reads
 def test_a_damaged_stamp_is_ignored_and_written_again(content, tmp_path, kept, digested):
     trace = put_trace(tmp_path / "a.json")
     read_trace([trace], cache=kept)
-    (stamp,) = kept.folder.glob("*.stamp")
+    (stamp,) = kept.folder.path.glob("*.stamp")
     good = stamp.read_bytes()
     stamp.write_bytes(content)
     read_trace([trace], cache=kept)
@@ -211,39 +212,39 @@ def test_a_damaged_stamp_is_ignored_and_written_again(content, tmp_path, kept, d
 
 def test_what_was_used_longest_ago_goes_first(tmp_path, kept):
     traces = [put_trace(tmp_path / f"{number}.json", number) for number in range(3)]
-    alone = replace(kept, folder=tmp_path / "alone")
+    alone = replace(kept, folder=KeptFolder(tmp_path / "alone"))
     read_trace([traces[2]], cache=alone)
     for trace in traces[:2]:
         read_trace([trace], cache=kept)
-    for path in kept.folder.iterdir():
+    for path in kept.folder.path.iterdir():
         os.utime(path, ns=(LONG_AGO, LONG_AGO))
     read_trace([traces[0]], cache=kept)
-    used = {path for path in kept.folder.iterdir() if path.stat().st_mtime_ns > LONG_AGO}
+    used = {path for path in kept.folder.path.iterdir() if path.stat().st_mtime_ns > LONG_AGO}
     assert len(used) == 2
-    limit = sum(path.stat().st_size for path in [*used, *alone.folder.iterdir()])
-    read_trace([traces[2]], cache=replace(kept, limit=limit))
-    names = {path.name for path in [*used, *alone.folder.iterdir()]}
-    assert {path.name for path in kept.folder.iterdir()} == names
+    limit = sum(path.stat().st_size for path in [*used, *alone.folder.path.iterdir()])
+    read_trace([traces[2]], cache=replace(kept, folder=replace(kept.folder, limit=limit)))
+    names = {path.name for path in [*used, *alone.folder.path.iterdir()]}
+    assert {path.name for path in kept.folder.path.iterdir()} == names
 
 
 def test_nothing_is_kept_that_is_larger_than_the_cache(tmp_path, kept):
     trace = put_trace(tmp_path / "a.json")
     plain = read_trace([trace])
-    assert read_trace([trace], cache=replace(kept, limit=10)) == plain
-    assert list(kept.folder.iterdir()) == []
+    assert read_trace([trace], cache=replace(kept, folder=replace(kept.folder, limit=10))) == plain
+    assert list(kept.folder.path.iterdir()) == []
 
 
 def test_small_files_are_not_kept(tmp_path):
-    cache = TraceCache(tmp_path / "cache")
+    cache = TraceCache(KeptFolder(tmp_path / "cache"))
     read_trace([put_trace(tmp_path / "a.json")], cache=cache)
-    assert not cache.folder.exists()
+    assert not cache.folder.path.exists()
 
 
 def test_a_database_with_a_journal_is_not_kept(tmp_path, kept):
     trace = put_trace(tmp_path / "a.json")
     (tmp_path / "a.json-wal").write_bytes(b"x")
     read_trace([trace], cache=kept)
-    assert not kept.folder.exists()
+    assert not kept.folder.path.exists()
 
 
 @pytest.mark.parametrize("obstacle", ["a file", "no rights"])
@@ -254,7 +255,9 @@ def test_a_cache_that_cannot_be_written_is_no_error(obstacle, tmp_path, monkeypa
         folder.write_text("")
     else:
         monkeypatch.setattr(Path, "mkdir", _refuse)
-    assert read_trace([trace], cache=TraceCache(folder, smallest=0)) == read_trace([trace])
+    assert read_trace([trace], cache=TraceCache(KeptFolder(folder), smallest=0)) == read_trace(
+        [trace]
+    )
 
 
 def _refuse(*_, **__):
@@ -270,11 +273,11 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, kept, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     assert read_trace([trace], cache=kept) == plain
-    assert list(kept.folder.iterdir()) == []
+    assert list(kept.folder.path.iterdir()) == []
 
 
 def _read_often(folder, trace, results):
-    cache = TraceCache(folder, smallest=0, limit=20_000)
+    cache = TraceCache(KeptFolder(folder, limit=20_000), smallest=0)
     results.put([read_trace([trace], cache=cache).kernel_ns for _ in range(15)])
 
 
@@ -299,12 +302,12 @@ def test_several_processes_share_it(tmp_path):
 
 def test_the_folder_is_the_users_and_closed_to_others(tmp_path, monkeypatch, kept):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert user_cache().folder == tmp_path / "xdg" / "label-agent" / "traces"
+    assert user_cache().folder.path == tmp_path / "xdg" / "label-agent"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert user_cache().folder.is_relative_to(Path.home())
+    assert user_cache().folder.path.is_relative_to(Path.home())
     read_trace([put_trace(tmp_path / "a.json")], cache=kept)
-    assert kept.folder.stat().st_mode & 0o077 == 0
-    assert all(path.stat().st_mode & 0o077 == 0 for path in kept.folder.iterdir())
+    assert kept.folder.path.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept.folder.path.iterdir())
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch):

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from agent.errors import CorruptTrace, RuleFileError, TraceError
+from agent.kept import KeptFolder
 from agent.traces import cache as caching
 from agent.traces.inflate import ReadProgress
 from agent.traces.profile import write_profile
@@ -172,12 +173,12 @@ def test_an_interrupt_leaves_no_traceback_and_no_process(tmp_path):
 def test_what_is_kept_is_recalled_here_and_the_rest_is_read_there(tmp_path, monkeypatch):
     monkeypatch.setattr(caching, "_SETTLED_NS", -(1 << 62))
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3, 4)]
-    cache = caching.TraceCache(tmp_path / "cache", smallest=0)
+    cache = caching.TraceCache(KeptFolder(tmp_path / "cache"), smallest=0)
     plain = [read_trace([run]) for run in runs]
     with Readers(runs, worthwhile=1, cache=cache) as reading:
         assert reading._reading
         assert list(reading.traces()) == plain
-    assert len(list(cache.folder.glob("*.ranks"))) == 3
+    assert len(list(cache.folder.path.glob("*.ranks"))) == 3
     for run in runs[1:]:
         read_trace([run], cache=cache)
     with Readers(runs, worthwhile=1, cache=cache) as reading:
