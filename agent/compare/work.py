@@ -1,6 +1,6 @@
 """How much work each side did, and what the difference is per unit of it.
 
-Sources, best first: steps the profiler annotated, if the calls bear them out; pass counts that the
+Sources, best first: steps the profiler annotated, if calls bear them out; pass counts that the
 calls are multiples of; the common ratio of calls by category, or by kernel where the categories do
 not tell. The new side's times are divided by the ratio before they are compared.
 """
@@ -140,13 +140,10 @@ def _ratio(
     consensus: Consensus | None,
     steps: tuple[int, int],
 ) -> tuple[Fraction | None, WorkSource, tuple[int, int] | None]:
-    sound = consensus is not None and consensus.sound
     annotated = Fraction(steps[1], steps[0]) if all(steps) else None
-    if annotated is not None and (
-        consensus is None or not sound or _near(annotated, consensus.ratio)
-    ):
+    if annotated is not None and _borne_out(annotated, rows, consensus):
         return annotated, "steps", steps
-    if consensus is None or not sound:
+    if consensus is None or not consensus.sound:
         return None, "none", None
     passes = pass_counts(_per_rank_calls(base, new, rows, consensus), consensus.ratio)
     if passes is None:
@@ -154,8 +151,17 @@ def _ratio(
     return Fraction(passes[1], passes[0]), "passes", passes
 
 
-def _near(one: Fraction, other: Fraction) -> bool:
-    return abs(one - other) <= STEPS_WITHIN * max(one, other)
+def _borne_out(
+    annotated: Fraction, rows: Sequence[CategoryRow], consensus: Consensus | None
+) -> bool:
+    """Tell whether calls follow the steps: the common ratio, or some of them where none is common.
+
+    Two runs of other models may have as many steps and not one category in common.
+    """
+    if consensus is not None and consensus.sound:
+        gap = abs(annotated - consensus.ratio)
+        return gap <= STEPS_WITHIN * max(annotated, consensus.ratio)
+    return support_of(map(_calls, rows), annotated).some
 
 
 def _per_rank_calls(

@@ -44,13 +44,17 @@ def test_rows_that_all_differ_have_no_sound_ratio():
     assert not found.sound
 
 
-def test_two_of_ten_rows_are_sound_only_with_half_of_the_time():
-    others = {f"k{index}": (100, 10 * index) for index in range(1, 9)}
+def test_a_third_of_the_rows_is_sound_only_with_half_of_the_time():
+    others = {f"k{index}": (100, 10 * index) for index in range(1, 5)}
     light = common_ratio(calls(a=(10, 9), b=(20, 18), **others))
-    heavy = common_ratio([Calls("a", 10, 9, 10**6), Calls("b", 20, 18, 10**6), *calls(**others)])
+    heavy = [Calls("a", 10, 9, 10**6), Calls("b", 20, 18, 10**6)]
+    third = common_ratio([*heavy, *calls(**others)])
+    more = {f"m{index}": (100, 5 + 10 * index) for index in range(1, 5)}
+    fifth = common_ratio([*heavy, *calls(**others, **more)])
     assert light is not None
-    assert heavy is not None
-    assert (light.sound, heavy.sound) == (False, True)
+    assert third is not None
+    assert fifth is not None
+    assert (light.sound, third.sound, fifth.sound) == (False, True, False)
 
 
 def test_one_shared_row_is_its_own_consensus():

@@ -52,11 +52,27 @@ def test_steps_that_contradict_the_calls_are_said_and_not_used():
     assert "DF121" in {finding.code for finding in diff.findings}
 
 
-def test_steps_decide_where_the_calls_have_no_common_ratio():
-    base = run(rank({"A/a": (10, 1), "B/b": (10, 1), "C/c": (10, 1)}, steps=steps(5)))
-    new = run(rank({"A/a": (9, 1), "B/b": (7, 1), "C/c": (4, 1)}, steps=steps(4)))
-    work = compare_traces(base, new).work
+def test_steps_that_two_categories_follow_decide_where_the_calls_have_no_common_ratio():
+    base = dict.fromkeys(("A/a", "B/b", "C/c", "D/d", "E/e", "F/f", "G/g"), (100, 1))
+    new = dict(zip(base, ((80, 1), (80, 1), (70, 1), (60, 1), (50, 1), (30, 1), (20, 1))))
+    work = compare_traces(run(rank(base, steps=steps(5))), run(rank(new, steps=steps(4)))).work
     assert (work.source, work.ratio) == ("steps", Fraction(4, 5))
+
+
+def test_other_models_with_as_many_steps_are_not_comparable():
+    base = run(rank({"A/a": (10, 1), "B/b": (10, 1), "C/c": (10, 1)}, steps=steps(1)))
+    new = run(rank({"A/d": (9, 1), "B/e": (7, 1), "C/f": (4, 1)}, steps=steps(1)))
+    diff = compare_traces(base, new)
+    assert diff.work.ratio is None
+    assert not diff.comparable
+    assert "DF105" in {finding.code for finding in diff.findings}
+
+
+def test_two_heavy_categories_of_many_are_no_vote():
+    base = {f"{letter}/k": (100, 1) for letter in "ABCDEFGH"} | {"X/k": (100, 99), "Y/k": (100, 99)}
+    new = {f"{letter}/k": (60 + 4 * at, 1) for at, letter in enumerate("ABCDEFGH")}
+    diff = compare_traces(run(base), run({**new, "X/k": (70, 99), "Y/k": (70, 99)}))
+    assert not diff.comparable
 
 
 def test_kernels_tell_the_ratio_where_categories_do_not():
