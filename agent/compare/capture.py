@@ -3,7 +3,8 @@
 ROCm 7.2 can lose kernels of a graph replay (26-65 % recorded). A launch that brought no kernels is
 always a gap. Launches that brought different numbers are a gap unless the run replays several
 graphs, which is taken as shown when some launch holds a kernel that the largest launch has not, or
-when both sides have the same numbers of kernels per launch.
+when both sides have the same numbers of kernels per launch. Two sides compared are a gap also where
+the launches of one hold fewer calls of most kernels, more of none, and no ratio explains it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
+from agent.compare.consensus import Calls, agrees, common_ratio
 from agent.core.kernels import KernelTable, RankTrace, Trace
 from agent.core.proposals import Finding
 from agent.core.text import shown
 
 UNRELIABLE_PER_CENT = 1
 SHOWN_LAUNCHES = 8
+TELLING_CALLS, TELLING_KERNELS = 8, 6
+"""Losses are told by kernels with so many calls, and by so many of them."""
 JUDGED_HERE = frozenset({"TR032", "TR033", "TR050"})
 """Overruns and uneven launches as the reader counts them; both are judged here."""
 
@@ -30,6 +35,8 @@ class Capture:
         launches: graph launches over all ranks.
         empty: launches that brought no kernel.
         uneven_ranks: labels of ranks with an unexplained difference between launches.
+        thinned: (kernels with fewer calls per launch than the other side has, kernels of both),
+            where only lost events explain it; else (0, 0).
         clipped_events, excess_ns: events that run past the next of their stream, and by how much.
         complete: False after salvage, or when a file could not be read; `lost` names those.
     """
@@ -43,11 +50,12 @@ class Capture:
     kernel_ns: int
     complete: bool
     lost: tuple[str, ...] = ()
+    thinned: tuple[int, int] = (0, 0)
 
     @property
     def gaps(self) -> bool:
         """Tell whether kernels are missing, so that a lower sum may mean nothing."""
-        return bool(self.empty or self.uneven_ranks) or not self.complete
+        return bool(self.empty or self.uneven_ranks or self.thinned[0]) or not self.complete
 
     @property
     def clipped_ns(self) -> int:
@@ -63,7 +71,10 @@ class Capture:
 def examine_captures(base: Trace, new: Trace) -> tuple[Capture, Capture]:
     """Judge both sides together: equal patterns of launches explain each other."""
     alike = _launch_counts(base) == _launch_counts(new)
-    return _examine(base, alike=alike), _examine(new, alike=alike)
+    before, after = _examine(base, alike=alike), _examine(new, alike=alike)
+    if before.gaps or after.gaps:
+        return before, after
+    return replace(before, thinned=_thinned(base, new)), replace(after, thinned=_thinned(new, base))
 
 
 def examine_capture(trace: Trace) -> Capture:
@@ -114,6 +125,16 @@ def _findings(capture: Capture, side: str) -> Iterator[Finding]:
             severity="warning",
             hint="capture again, with graphs off or another profiler version",
         )
+    if capture.thinned[0]:
+        fewer, shared = capture.thinned
+        yield Finding(
+            "DF110",
+            f"incomplete capture on {on}: its graph launches replayed fewer calls of {fewer} of"
+            f" {shared} kernels than the other side's, more of none, and by no common ratio; the"
+            " profiler lost events, so the delta is not trustworthy and no saving is claimed",
+            severity="warning",
+            hint="capture again, with graphs off or another profiler version",
+        )
     if not capture.complete:
         trust = "; no saving is claimed" if side else ""
         yield Finding("DF111", f"INCOMPLETE: {on} {_damage(capture)}{trust}", severity="warning")
@@ -158,8 +179,45 @@ def _examine(trace: Trace, *, alike: bool) -> Capture:
     )
 
 
+def _thinned(trace: Trace, other: Trace) -> tuple[int, int]:
+    """Count the kernels whose replays the trace lost against another, of those that both replay."""
+    ratio = _launch_ratio(other, trace)
+    mine, theirs = _replayed(trace), _replayed(other)
+    shared = [
+        Calls(name, theirs[name], mine[name], 0)
+        for name in sorted(mine.keys() & theirs.keys())
+        if theirs[name] >= TELLING_CALLS
+    ]
+    if not ratio or len(shared) < TELLING_KERNELS:
+        return 0, 0
+    off = [calls for calls in shared if not agrees(calls, ratio)]
+    fewer = [calls for calls in off if calls.new < ratio * calls.base]
+    common = common_ratio(shared)
+    explained = common is not None and 2 * len(common.agreeing) >= len(shared)
+    lost = not explained and len(fewer) == len(off) and 2 * len(fewer) > len(shared)
+    return (len(fewer), len(shared)) if lost else (0, 0)
+
+
+def _launch_ratio(base: Trace, new: Trace) -> Fraction | None:
+    before, after = (sum(map(len, _launches(trace))) for trace in (base, new))
+    return Fraction(after, before) if before and after else None
+
+
+def _launches(trace: Trace) -> list[tuple[int, ...]]:
+    return [rank.replays.kernels_per_launch for rank in trace.ranks]
+
+
+def _replayed(trace: Trace) -> Counter[str]:
+    """Count the replayed calls of each kernel."""
+    calls: Counter[str] = Counter()
+    for signature, stats in trace.stats.items():
+        if signature.replayed:
+            calls[signature.name] += stats.count
+    return calls
+
+
 def _launch_counts(trace: Trace) -> list[frozenset[int]]:
-    return [frozenset(rank.replays.kernels_per_launch) for rank in trace.ranks]
+    return [frozenset(counts) for counts in _launches(trace)]
 
 
 def _unexplained(rank: RankTrace) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from agent.compare.capture import examine_capture
@@ -65,6 +67,38 @@ def test_no_cost_is_claimed_against_an_incomplete_base():
     diff = compare_traces(run(graph_rank(FULL, FULL[:2], ())), run(graph_rank(FULL, FULL, FULL)))
     assert not diff.ledger.costs
     assert diff.ledger.unclaimed
+
+
+LAYERS = tuple(f"{letter}/k" for letter in "ABCDEFGHIJ" for _ in range(20))
+
+
+def test_one_launch_that_lost_kernels_at_random_is_a_gap_against_the_other_side():
+    """A third is gone, with no graph launch of the same side to tell it by."""
+    chance = random.Random(7)
+    kept = tuple(name for name in LAYERS if chance.random() > 1 / 3)
+    diff = compare_traces(run(graph_rank(LAYERS)), run(graph_rank(kept)))
+    assert not diff.conclusive
+    assert not diff.ledger.savings
+    [said] = [one.message for one in diff.findings if one.code == "DF110"]
+    assert said.startswith("incomplete capture on side new")
+    mirrored = compare_traces(run(graph_rank(kept)), run(graph_rank(LAYERS)))
+    [said] = [one.message for one in mirrored.findings if one.code == "DF110"]
+    assert said.startswith("incomplete capture on side base")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(LAYERS[::2], id="half as many layers"),
+        pytest.param(tuple(name for name in LAYERS if name[0] > "D"), id="some kernels gone"),
+        pytest.param((*LAYERS[:170], *LAYERS[:60:3]), id="some more, some less"),
+        pytest.param((*LAYERS, *("X/new",) * 20), id="a new kernel"),
+        pytest.param(LAYERS[30:], id="two kernels fewer"),
+    ],
+)
+def test_a_changed_graph_is_no_gap(changed):
+    diff = compare_traces(run(graph_rank(LAYERS)), run(graph_rank(changed)))
+    assert "DF110" not in {one.code for one in diff.findings}
 
 
 def test_corrupt_durations_carry_both_totals():

@@ -54,7 +54,7 @@ def test_steps_that_contradict_the_calls_are_said_and_not_used():
 
 def test_steps_that_two_categories_follow_decide_where_the_calls_have_no_common_ratio():
     base = dict.fromkeys(("A/a", "B/b", "C/c", "D/d", "E/e", "F/f", "G/g"), (100, 1))
-    new = dict(zip(base, ((80, 1), (80, 1), (70, 1), (60, 1), (50, 1), (30, 1), (20, 1))))
+    new = {name: (count, 1) for name, count in zip(base, (80, 80, 70, 60, 50, 30, 20), strict=True)}
     work = compare_traces(run(rank(base, steps=steps(5))), run(rank(new, steps=steps(4)))).work
     assert (work.source, work.ratio) == ("steps", Fraction(4, 5))
 
