@@ -23,7 +23,7 @@ _EXTERNAL_SPACES = (
     "rocblas_", "rocblas::", "hiprand", "rocrand", "curand", "miopen", "gemv2T", "dot_kernel",
     "Tensile",
 )  # fmt: skip
-_CK = re.compile(r"(?<![\w])(?:ck_tile|ck)::")
+_CK = re.compile(r"(?:ck_tile|ck)::|kentry$")
 _INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|mm|bmm|conv)_")
 _ATEN_CAST = re.compile(
     r"\b(?:float8_copy_kernel_cuda|direct_copy_kernel_cuda|bfloat16_copy_kernel_cuda"
@@ -82,7 +82,7 @@ def origin_of(raw: str) -> KernelOrigin:
     """Tell the family of a kernel name by its spelling; "unknown" leaves it to the source."""
     name = canonical_name(raw)
     ref = kernel_ref(raw)
-    if _CK.search(name):
+    if _CK.match(ref.qualified):
         return "ck"
     if name.startswith(_EXTERNAL) or any(
         ref.qualified.startswith(space) or f" {space}" in name[:80] for space in _EXTERNAL_SPACES

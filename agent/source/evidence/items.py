@@ -27,6 +27,8 @@ from agent.source.python.text import py_text
 from agent.source.snapshot import SourceFile
 
 _MAX_INSTANTIATION_LINES = 10
+_MAX_DEFINITION = 2_000
+"""A definition may be cited whole; an emission is one place."""
 _CK = re.compile(rb"(?<!\w)(?:ck|ck_tile)\s*::|\bnamespace\s+(?:ck|ck_tile)\b")
 _CK_PATH = re.compile(r"(?:^|[/_.])(?:ck|cktile)(?:[/_.]|$)")
 
@@ -77,7 +79,8 @@ def read_item(evidence: Evidence, definitions: Definitions, names: Sequence[str]
     if not is_runtime(evidence.path) and suffix(evidence.path) != "csv":
         message = f"{evidence.path} is a test, benchmark, example or documentation path"
         item.refuse("E_NON_RUNTIME_PATH", message)
-    problem = line_range_problem(found, evidence.lines, MAX_LINES)
+    whole = evidence.kind in ("definition", "template")
+    problem = line_range_problem(found, evidence.lines, _MAX_DEFINITION if whole else MAX_LINES)
     if problem is not None:
         item.findings.append(problem)
         return item
@@ -145,6 +148,8 @@ def _native_definition(item: Item, names: Sequence[str]) -> None:
         item.refuse("E_NO_MATCHING_NODE", "the name of this `__global__` is a macro parameter")
     elif not head.body:
         item.refuse("E_NO_MATCHING_NODE", "this is a declaration without a body")
+    elif last > native_file(file.text).last_line(head):
+        item.refuse("E_NO_MATCHING_NODE", f"the lines reach past the end of {head.name}")
     else:
         item.head = head
         item.definition = definitions.head_definition(file, head)

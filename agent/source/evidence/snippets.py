@@ -56,7 +56,8 @@ def snippet_problem(file: SourceFile, evidence: Evidence, last: int = 0) -> Find
     """Say how a quoted snippet differs from the cited lines; None when it is what stands there.
 
     Whitespace may differ, and comments of the file may be left out. A comment that the file does
-    not have is text nobody wrote there: `E_SNIPPET_RAW`. `last` is where the cited statement ends.
+    not have is text nobody wrote there: `E_SNIPPET_RAW`. Whole lines may be short, a part of one
+    may not. `last` is where the cited statement ends.
     """
     if not evidence.snippet:
         return None
@@ -65,7 +66,8 @@ def snippet_problem(file: SourceFile, evidence: Evidence, last: int = 0) -> Find
     text = "\n".join(file.lines(first, max(end, min(last, first + _MAX_STATEMENT))))
     where = f"{file.path}:{evidence.lines[0]}"
     quoted = tokens(evidence.snippet, python=python, comments=False)
-    if len("".join(quoted)) < _MIN_SNIPPET or len(quoted) < _MIN_TOKENS:
+    short = len("".join(quoted)) < _MIN_SNIPPET or len(quoted) < _MIN_TOKENS
+    if short and not _is_whole_lines(text, quoted, python=python):
         message = f"the snippet {evidence.snippet[:40]!r} is too short to be evidence"
         return Finding("E_SNIPPET", message, "error", where)
     if not _holds(tokens(text, python=python, comments=False), quoted):
@@ -111,6 +113,20 @@ def _holds(held: tuple[str, ...], quoted: tuple[str, ...]) -> bool:
     return any(
         held[start : start + width] == quoted for start in range(max(len(held) - width + 1, 0))
     )
+
+
+def _is_whole_lines(text: str, quoted: tuple[str, ...], *, python: bool) -> bool:
+    """Tell whether a quote is one or more lines of a text, each from its beginning to its end."""
+    lines = [line_tokens(line, python=python) for line in text.split("\n")]
+    for start, line in enumerate(lines):
+        held = line
+        for more in lines[start + 1 :]:
+            if not line or len(held) >= len(quoted):
+                break
+            held += more
+        if quoted and held == quoted:
+            return True
+    return False
 
 
 def _comments(text: str, *, python: bool) -> tuple[str, ...]:

@@ -112,6 +112,12 @@ class NativeFile:
         classes = tuple(block.name for block in reversed(around) if block.kind == "class")
         return function, classes
 
+    def last_line(self, head: GlobalHead) -> int:
+        """Give the line on which the body of a head ends."""
+        bodies = (one for one in self.blocks if one.start > head.offset)
+        body = min(bodies, key=lambda one: one.start, default=None)
+        return head.last if body is None else max(_line(self.code, body.end), head.last)
+
     def noise_at(self, offset: int) -> str:
         """Say whether an offset lies in a `string` or a `comment`; "" for code."""
         for match in _NOISE.finditer(self.text):

@@ -229,9 +229,12 @@ def test_a_kernel_written_in_a_template_is_launched_by_what_fills_that(tmp_path:
         ("memcpy_triton_kernel", "unknown"),
         ("memcpy32_post", "external"),
         ("Memcpy DtoD (Device -> Device)", "external"),
+        ("void lib::quant_kernel<ck_tile::fp4x2_t, 32>(int*)", "hip-global"),
+        ("void ck_tile::kentry<1, ck_tile::Norm<int> >(int)", "ck"),
+        ("kentry<1, ck_tile::Norm<int> >", "ck"),
     ],
 )
-def test_a_copy_of_the_runtime_is_told_from_a_kernel_named_after_it(name: str, origin: str) -> None:
+def test_a_family_is_told_by_the_name_itself(name: str, origin: str) -> None:
     assert origin_of(name) == origin
 
 

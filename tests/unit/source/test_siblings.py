@@ -108,3 +108,61 @@ def test_the_template_of_a_name_is_cited_where_it_is_built(tmp_path: Path, part:
         ("template", "pkg/one.py", part), ("emission", "pkg/one.py", "_made_kernel["),
     )  # fmt: skip
     assert (found.complete, found.findings) == (True, ())
+
+
+LONG = "import triton\n\n\n@triton.jit\ndef _long_kernel(x):\n" + "    y = x\n" * 90
+LONG += "\n\ndef run_long(x):\n    _long_kernel[(1,)](x)\n\n\nrun_long(1)\n"
+NATIVE = "template <int N>\n__global__ void long_kernel(int* x)\n{\n" + "  ++x;\n" * 90 + "}\n"
+NATIVE += "void launch_long(int* x)\n{\n  long_kernel<1><<<1, 1>>>(x);\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "lines", "name", "refused"),
+    [
+        ("pkg/long.py", (4, 95), "_long_kernel", set()),
+        ("pkg/long.py", (5, 95), "_long_kernel", set()),
+        ("pkg/long.py", (4, 99), "_long_kernel", {"E_NO_MATCHING_NODE"}),
+        ("pkg/jit/csrc/long.cuh", (1, 94), "void long_kernel<1>(int*)", set()),
+        ("pkg/jit/csrc/long.cuh", (2, 94), "void long_kernel<1>(int*)", set()),
+        ("pkg/jit/csrc/long.cuh", (2, 95), "void long_kernel<1>(int*)", {"E_NO_MATCHING_NODE"}),
+    ],
+)
+def test_a_definition_may_be_cited_whole_and_no_further(
+    tmp_path: Path, path: str, lines: tuple[int, int], name: str, refused: set[str]
+) -> None:
+    files = {"pkg/__init__.py": "", "pkg/long.py": LONG, "pkg/jit/csrc/long.cuh": NATIVE}
+    commit = commit_tree(tmp_path, files)
+    found = open_sources([("repo", tmp_path)]).examine(
+        (Evidence("definition", "repo", commit, path, lines),),
+        names=(name,), category="Misc", context=RunContext(),
+    )  # fmt: skip
+    codes = {one.code for one in found.findings}
+    assert codes - {"E_MISSING_EVIDENCE"} == refused
+
+
+@pytest.mark.parametrize(
+    ("snippet", "refused"),
+    [
+        ("def run_one(x):", set()),
+        ("_first_kernel[(1,)](x)", set()),
+        ("    _first_kernel[(1,)](x)  ", set()),
+        ("(x)", {"E_SNIPPET"}),
+        ("_first_kernel", {"E_SNIPPET"}),
+        ("x):\n    _first", {"E_SNIPPET"}),
+    ],
+)
+def test_a_short_quote_is_of_whole_lines(tmp_path: Path, snippet: str, refused: set[str]) -> None:
+    commit = commit_tree(tmp_path, FILES)
+    head = snippet.startswith("def")
+    line = line_of(ONE, "def _first_kernel" if head else "_first_kernel[")
+    snippet = snippet.replace("run_one", "_first_kernel")
+    found = open_sources([("repo", tmp_path)]).examine(
+        (
+            Evidence(
+                "definition" if head else "emission", "repo", commit, "pkg/one.py", (line, line),
+                snippet=snippet,
+            ),
+        ),
+        names=("_first_kernel",), category="Misc", context=RunContext(),
+    )  # fmt: skip
+    assert {one.code for one in found.findings} & {"E_SNIPPET", "E_SNIPPET_RAW"} == refused
