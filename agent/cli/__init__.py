@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from agent.cli.screen import show_error, show_traceback, talk
+from agent.cli.screen import print_anything, show_error, show_traceback, talk
 from agent.errors import LabelAgentError
 
 EXIT_CLEAN, EXIT_FAILED, EXIT_INTERRUPTED = 0, 2, 130
@@ -22,6 +22,7 @@ _GO_ON = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; the only place where every error is caught."""
+    print_anything()
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -33,16 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return EXIT_FAILED
-    except LabelAgentError as err:
-        show_error(err)
     except Exception as err:  # noqa: BLE001 - the last resort: a bug is reported, never dumped
+        show_error(err if isinstance(err, LabelAgentError) else _unexpected(err))
         if debug:
             show_traceback()
-            return EXIT_FAILED
-        show_error(_unexpected(err))
-    if debug:
-        show_traceback()
-    return EXIT_FAILED
+        return EXIT_FAILED
 
 
 def _run(arguments: list[str]) -> int:

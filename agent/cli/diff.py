@@ -33,7 +33,14 @@ from agent.cli.options import (
     TopOption,
     chosen_format,
 )
-from agent.cli.screen import result_width, talk, write_file, write_result
+from agent.cli.screen import (
+    refuse_inputs,
+    result_width,
+    talk,
+    talk_findings,
+    write_file,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from agent.compare.gates import GateResult
@@ -68,7 +75,11 @@ def diff(
     from agent.cli.progress import reading_progress
     from agent.workflows.diff import DiffOptions, diff_runs
     from agent.workflows.label import Reading
+    from agent.workflows.rulefile import rule_path
 
+    inputs = [base, new, *(base_repeat or ()), *(new_repeat or ())]
+    for written in (output, svg):
+        refuse_inputs(written, inputs, rule_path(rules))
     options = DiffOptions(
         rules=rules,
         reading=Reading(salvage, engine is Engine.dask, scheduler, not no_cache),
@@ -85,8 +96,11 @@ def diff(
         from agent.render.svg import waterfall_svg
 
         write_file(svg, waterfall_svg(result).encode("utf-8"))
+        talk(f"wrote {svg}")
     form = DiffFormat(chosen_format(format, output, json=json))
     rows = SHORT_LIST if top is None else top
+    if form is DiffFormat.csv:
+        talk_findings(result.findings)
     write_result(_written(result, form, gates, rows, sort), output)
     return _failed(gates)
 

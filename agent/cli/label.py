@@ -26,7 +26,7 @@ from agent.cli.options import (
     Traces,
     chosen_format,
 )
-from agent.cli.screen import result_width, write_file, write_result
+from agent.cli.screen import refuse_inputs, result_width, talk_findings, write_file, write_result
 
 if TYPE_CHECKING:
     from agent.core.rules import LabelledTrace
@@ -58,7 +58,9 @@ def label(
     """
     from agent.cli.progress import reading_progress
     from agent.workflows.label import Reading, label_run
+    from agent.workflows.rulefile import rule_path
 
+    refuse_inputs(output, traces, rule_path(rules))
     reading = Reading(salvage, engine is Engine.dask, scheduler, not no_cache)
     with reading_progress() as progress:
         labelled = label_run(traces, rules=rules, reading=reading, progress=progress)
@@ -68,6 +70,11 @@ def label(
         write_file(output, write_profile(labelled.trace))
         output = None
     form = LabelFormat(chosen_format(format, output, json=json))
+    if form is LabelFormat.csv:
+        from agent.compare.sides import summarise
+        from agent.render.selection import label_findings
+
+        talk_findings(label_findings(labelled, summarise(labelled)))
     write_result(_written(labelled, form, _Amount(top, kernels=kernels, rollup=rollup)), output)
     return 0
 

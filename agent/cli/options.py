@@ -146,8 +146,18 @@ class DiffFormat(StrEnum):
 
 
 def chosen_format(asked: StrEnum | None, output: Path | None, *, json: bool) -> str:
-    """Give the format to write: --json, --format, the suffix of the output file, or text."""
+    """Give the format to write: --json, --format, the suffix of the output file, or text.
+
+    Raises:
+        UsageError: CL001 two formats are asked for.
+    """
     if json:
+        if asked is not None and asked.value != "json":
+            from agent.errors import UsageError
+
+            raise UsageError(
+                "CL001", f"--json and --format {asked.value} are two formats", hint="give one"
+            )
         return "json"
     if asked is not None:
         return asked.value

@@ -83,7 +83,7 @@ def show(
 ) -> int:
     """Show one rule with its examples and evidence, and the page of its category.
 
-    Example: label-agent rules show mla.asm
+    Example: label-agent rules show mla.aiter-asm
     """
     from agent.render.documents import to_json
     from agent.render.rules_report import rule_document, rule_text
@@ -138,13 +138,19 @@ def import_(
         ),
     ] = None,
     output: OutputOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file named with -o.")] = False,
 ) -> int:
     """Make a rule file of another tool's rules; what cannot be said in it is reported.
 
-    Example: label-agent rules import sglang_engine_model.json --engine sglang -o label-rules.toml
+    Example: label-agent rules import sglang_engine_model.json --model ds -o label-rules.toml
     """
+    from agent.errors import UsageError
     from agent.workflows.rules import import_file
 
+    if output is not None and output.is_file() and not force:
+        raise UsageError(
+            "CL006", "there is a file already", location=str(output), hint="--force replaces it"
+        )
     report = import_file(file, engine=engine, model=model, categories=_mapping(category or []))
     for finding in report.findings:
         where = f"{finding.location}: " if finding.location else ""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from agent.core.proposals import Finding
 from agent.core.text import shown, shown_block
 from agent.errors import LabelAgentError, RuleFileError, UsageError
 
+REPORT_SUFFIXES = frozenset({".html", ".md", ".svg"})
+"""No trace found in a folder has one: an earlier report there may be written again."""
 MIN_WIDTH, PIPE_WIDTH = 40, 80
 EXPLAINED = "docs/findings.md explains every code and what to do"
+
+
+def print_anything() -> None:
+    """Let stdout spell out what its encoding does not have, where Python would fail."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def write_result(text: str, output: Path | None = None) -> None:
@@ -22,6 +33,31 @@ def write_result(text: str, output: Path | None = None) -> None:
         return
     write_file(output, whole.encode("utf-8"))
     talk(f"wrote {output}")
+
+
+def refuse_inputs(output: Path | None, traces: Iterable[str], *files: Path) -> None:
+    """Refuse to write a result over a trace it is made of, or over another file it needs.
+
+    Raises:
+        UsageError: CL006 the output is one of them.
+    """
+    if output is None or not output.is_file():
+        return
+    from agent.traces.reader import find_files
+
+    local = [name for name in traces if Path(name).exists()]
+    read = [
+        file.path
+        for file in (find_files(local) if local else ())
+        if not (file.found and file.path.suffix in REPORT_SUFFIXES)
+    ]
+    if any(path.exists() and path.samefile(output) for path in (*read, *files)):
+        raise UsageError(
+            "CL006",
+            "the result would replace a file it is made of",
+            location=str(output),
+            hint="give -o a file that is not read",
+        )
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -46,6 +82,12 @@ def talk(text: str) -> None:
     """Say something to the person: one line on stderr."""
     sys.stderr.write(shown(text) + "\n")
     sys.stderr.flush()
+
+
+def talk_findings(findings: Iterable[Finding]) -> None:
+    """Say findings beside a result that has no place for them, such as CSV."""
+    for finding in findings:
+        talk(f"! {finding.code} {finding.message}")
 
 
 def show_error(err: LabelAgentError) -> None:

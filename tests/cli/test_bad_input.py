@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,70 @@ def test_a_wrong_rule_file_shows_all_its_faults_with_their_lines(
 def test_a_result_that_cannot_be_written_is_a_clear_error(run: Run, trace_file: Path) -> None:
     done = run("label", trace_file, "-o", trace_file.parent / "no" / "such" / "folder.txt")
     _is_clear_error(done.code, done.out, done.err)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("trace.json", ["label", "trace.json"]),
+        ("trace.json", ["label", "."]),
+        ("trace.json", ["diff", "trace.json", "other.json"]),
+        ("other.json", ["diff", "trace.json", "other.json", "--format", "md"]),
+        ("rules.toml", ["label", "trace.json", "--rules", "rules.toml"]),
+        ("rules.toml", ["rules", "import", "names.csv"]),
+    ],
+)
+def test_no_result_replaces_what_it_is_made_of(
+    run: Run, trace_file: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: list[str]
+) -> None:
+    monkeypatch.chdir(trace_file.parent)
+    Path("other.json").write_bytes(trace_file.read_bytes())
+    Path("rules.toml").write_text("schema = 1\nversion = 1\n")
+    Path("names.csv").write_text("GEMM,gemm_kernel\n")
+    before = Path(name).read_bytes()
+    done = run(*command, "-o", name)
+    _is_clear_error(done.code, done.out, done.err)
+    assert "CL006" in done.err
+    assert Path(name).read_bytes() == before
+
+
+def test_an_earlier_report_beside_the_traces_is_written_again(run: Run, trace_file: Path) -> None:
+    report = trace_file.parent / "report.html"
+    for _ in range(2):
+        assert run("label", trace_file.parent, "-o", report).code == 0
+    assert report.stat().st_size
+
+
+def test_csv_has_no_place_for_findings_so_they_are_said_beside_it(
+    run: Run, trace_file: Path
+) -> None:
+    cut = trace_file.with_name("cut.json")
+    cut.write_bytes(trace_file.read_bytes()[:-60])
+    done = run("label", cut, "--salvage", "--format", "csv")
+    assert done.code == 0
+    assert "INCOMPLETE" in done.err
+    done = run("diff", trace_file, cut, "--salvage", "--allow-incomplete", "--format", "csv")
+    assert "INCOMPLETE" in done.err
+
+
+def test_two_formats_are_one_too_many(run: Run, trace_file: Path) -> None:
+    done = run("label", trace_file, "--json", "--format", "csv")
+    _is_clear_error(done.code, done.out, done.err)
+
+
+def test_a_name_outside_the_encoding_of_stdout_is_spelled_out(trace_file: Path) -> None:
+    command = [sys.executable, "-m", "agent", "label", str(trace_file)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\xb7" in done.stdout
+
+
+def test_debug_shows_where_an_error_came_from(run: Run) -> None:
+    done = run("label", "no-such-file.json", "--debug")
+    assert done.code == 2
+    assert "Traceback" in done.err
+    assert "TraceError" in done.err
 
 
 def test_escape_sequences_never_reach_the_terminal(run: Run, tmp_path: Path) -> None:
