@@ -1,0 +1,95 @@
+"""What the documentation shows is what happens: every command and every piece of Python is run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("decisions/*.md")])
+LINK = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)]*))?\)")
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def demo(generate: ModuleType) -> Iterator[Path]:
+    with generate.demo_workspace() as root:
+        yield root
+
+
+def test_the_tutorial_does_what_it_shows(generate: ModuleType, demo: Path):
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    assert len(generate.RUN.findall(text)) >= 8
+    assert masked(generate.fresh(text, demo)) == masked(text)
+
+
+def test_the_python_page_does_what_it_shows(generate: ModuleType, demo: Path):
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    assert len(generate.PYTHON.findall(text)) >= 6
+    assert generate.fresh(text, demo) == text
+
+
+def test_the_data_frames_of_the_python_page_are_made(demo: Path):
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)
+    frames = next(at for at, block in enumerate(blocks) if "to_pandas" in block)
+    out, names = io.StringIO(), {}
+    with contextlib.chdir(demo / "rules"), contextlib.redirect_stdout(out):
+        for block in blocks[: frames + 1]:
+            exec(block, names)
+    assert re.search(r"CastToFP8 +2884850\n", out.getvalue())
+    assert out.getvalue().endswith("\n3\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path):
+    for link in LINK.finditer(page.read_text(encoding="utf-8")):
+        target = page if not link["path"] else (page.parent / link["path"]).resolve()
+        assert target.exists(), f"{page.name}: {link[0]}"
+        if link["anchor"] and target.suffix == ".md":
+            assert link["anchor"] in anchors(target), f"{page.name}: {link[0]}"
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    reached, left = set(), [ROOT / "README.md"]
+    while left:
+        page = left.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        links = LINK.finditer(page.read_text(encoding="utf-8"))
+        left += [(page.parent / link["path"]).resolve() for link in links if link["path"]]
+    assert sorted(page.name for page in DOCS.glob("*.md") if page not in reached) == []
+
+
+def masked(text: str) -> str:
+    """Hide what any change of the built-in rules changes; `make docs-check` compares it all."""
+    text = re.sub(r"digest [0-9a-f]{12}", "digest", text)
+    return re.sub(r"builtin@\d+(?::\d+)?", "builtin", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """Give the anchors that GitHub makes of a page's headings."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
