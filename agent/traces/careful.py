@@ -9,16 +9,24 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from agent.traces.events import NOTHING, Arguments, Event
+from agent.traces.walk import readable
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NEXT_EVENT: Final = re.compile(r"\}[ \t\r\n]*,[ \t\r\n]*(?=\{[ \t\r\n]*[\"}])")
 _BAD_BYTES: Final = re.compile(r"[\ud800-\udfff]")
 _LIST_END: Final = re.compile(r"\}[ \t\r\n]*\]")
+_MEMBER: Final = re.compile(
+    r'[ \t\r\n]*,[ \t\r\n]*"(?:[^"\\]|\\.)*"[ \t\r\n]*:[ \t\r\n]*', re.DOTALL
+)
+_DOCUMENT_END: Final = re.compile(r"[ \t\r\n]*\}?[ \t\r\n]*\Z")
+_MOST_ENDINGS: Final = 64
+"""How many ends of a list after damage are tried as the end of the events."""
 _CUT_OFF: Final = re.compile(
     r"(?:-?(?:I[a-z]{0,7})?|Na?|tr?|tru|fa?|fals?|nu?|nul|[.eE][-+]?|\\?(?:u[0-9a-fA-F]{0,4})?)\Z"
 )
@@ -37,15 +45,38 @@ class _BareWordError(ValueError):
     """`NaN` or `Infinity` stands where JSON has numbers."""
 
 
+class _RepeatedKeyError(ValueError):
+    """A key that matters stands twice in one object, with different values."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object; which of two different values counts is not for us to say."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        for key, value in pairs:
+            if key in _MATTER and fields[key] != value:
+                raise _RepeatedKeyError(key)
+    return fields
+
+
 def _refuse(word: str) -> Any:  # noqa: ANN401 - the signature json wants
     raise _BareWordError(word)
 
 
-_STRICT: Final = json.JSONDecoder(
-    parse_float=_Number, parse_int=_Number, parse_constant=_refuse, strict=True
-)
-_LENIENT: Final = json.JSONDecoder(
-    parse_float=_Number, parse_int=_Number, parse_constant=_refuse, strict=False
+def _decoder(*, strict: bool) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        parse_float=_Number,
+        parse_int=_Number,
+        parse_constant=_refuse,
+        object_pairs_hook=_unique,
+        strict=strict,
+    )
+
+
+_STRICT: Final = _decoder(strict=True)
+_LENIENT: Final = _decoder(strict=False)
+_MATTER: Final = frozenset(
+    field.encode_name for form in (Event, Arguments) for field in msgspec.structs.fields(form)
 )
 
 
@@ -124,7 +155,7 @@ class _BlockReader:
         """Read one event; give where the next may start, or None to stop with `at` not done."""
         try:
             fields, end, has_control = self._decode(at)
-        except (json.JSONDecodeError, _BareWordError, RecursionError) as err:
+        except (ValueError, RecursionError) as err:
             pos, what = self._explain(at, err)
             return None if self._is_cut_off(pos, what) else self._fail(at, pos, what)
         after = self._skip_space(end)
@@ -171,11 +202,9 @@ class _BlockReader:
         event = _event(fields)
         self.searching = False
         self.block.control += has_control
-        bad_name = bool(_BAD_BYTES.search(event.name))
+        bad_name = bool(_BAD_BYTES.search(str(fields.get("name"))))
         bad_text = self.has_bad and bool(_BAD_BYTES.search(self.text, at, end))
         self.block.bad_utf8 += bad_name or bad_text
-        if bad_name:
-            event.name = _BAD_BYTES.sub("\ufffd", event.name)
         self.block.events.append(event)
 
     def _explain(self, at: int, err: Exception) -> tuple[int, str]:
@@ -189,6 +218,8 @@ class _BlockReader:
             if found is None:
                 return at, "a bare word in this event is not JSON"
             return found.start(1), f"{found.group(1)} is not JSON"
+        if isinstance(err, _RepeatedKeyError):
+            return at, f'key "{err}" stands twice with different values'
         return at, "nested too deeply"
 
     def _is_cut_off(self, pos: int, what: str) -> bool:
@@ -215,8 +246,9 @@ class _BlockReader:
             return boundary.end()
         if not self.final:
             return None
-        endings = (found.end() for found in _LIST_END.finditer(self.text, at))
-        return next((end - 1 for end in endings if _ends_document(self.text[end:])), len(self.text))
+        endings = islice(_LIST_END.finditer(self.text, at), _MOST_ENDINGS)
+        ends = (found.end() for found in endings if _ends_document(self.text, found.end()))
+        return next((end - 1 for end in ends), len(self.text))
 
     def _skip_space(self, at: int) -> int:
         found = _SPACE.match(self.text, at)
@@ -228,16 +260,14 @@ class _BlockReader:
         return len(self.text[:pos].encode("utf-8", "surrogateescape"))
 
 
-def _ends_document(rest: str) -> bool:
-    """Tell whether this is what stands after a list of events: nothing, or more metadata."""
-    rest = rest.strip()
-    if rest in ("", "}"):
-        return True
+def _ends_document(text: str, at: int) -> bool:
+    """Tell whether here is what stands after a list of events: nothing, or more metadata."""
     try:
-        json.loads("{" + rest.removeprefix(","), strict=False)
-    except (json.JSONDecodeError, RecursionError):
+        while member := _MEMBER.match(text, at):
+            _, at = _LENIENT.raw_decode(text, member.end())
+    except (ValueError, RecursionError):
         return False
-    return rest.startswith(",")
+    return bool(_DOCUMENT_END.match(text, at))
 
 
 def _event(fields: dict[str, Any]) -> Event:
@@ -267,14 +297,14 @@ def _arguments(args: dict[str, Any]) -> Arguments:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return readable(value) if isinstance(value, str) else ""
 
 
 def _identity(value: object) -> int | str:
     if isinstance(value, _Number):
         number = _whole(value)
         return str(value) if number is None else number
-    return value if isinstance(value, str) else -1
+    return readable(value) if isinstance(value, str) else -1
 
 
 def _whole(value: object) -> int | None:
@@ -304,4 +334,6 @@ def _as_json(value: object) -> str:
         return str(value)
     if isinstance(value, list):
         return "[" + ",".join(_as_json(member) for member in value) + "]"
-    return json.dumps(value if isinstance(value, str | bool) else None)
+    if isinstance(value, str):
+        return json.dumps(readable(value))
+    return json.dumps(value if isinstance(value, bool) else None)

@@ -15,8 +15,6 @@ from itertools import repeat
 from operator import add
 from typing import Any, Final
 
-import msgspec
-
 from agent.traces.events import (
     ANNOTATION,
     FRAME,
@@ -25,7 +23,6 @@ from agent.traces.events import (
     KERNEL,
     MEMCPY,
     MEMSET,
-    NOTHING,
     OPERATOR,
     RUNTIME,
     Arguments,
@@ -35,6 +32,7 @@ from agent.traces.events import (
     launches_graph,
     launches_work,
 )
+from agent.traces.halves import HALVES, pair_halves
 from agent.traces.numbers import INT64_MAX, all_to_ns, to_ns
 from agent.traces.steps import Annotation, is_step
 
@@ -56,7 +54,6 @@ _GROUP: Final = {
 }
 """Which kinds go into the same columns, in file order."""
 
-_HALVES: Final = frozenset("BE")
 _COMPLETE: Final = {"X"}
 _NO_ARGUMENTS: Final = Arguments()
 _INT32_MAX: Final = (1 << 31) - 1
@@ -147,6 +144,7 @@ class Collector:
         self.ranks: dict[str, RankColumns] = {}
         self.n_frames = 0
         self.unpaired = 0
+        self.phases: set[str] = set()
         self._calls: dict[str, int] = {}
         self._halves: list[Event] = []
         self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUP.values()}
@@ -161,8 +159,10 @@ class Collector:
 
     def take(self, events: Sequence[Event]) -> None:
         """Sort one block of events by kind and add them."""
-        if not _HALVES.isdisjoint({event.ph for event in events}):
-            self._halves += [event for event in events if event.ph in _HALVES]
+        phases = {event.ph for event in events}
+        self.phases |= phases - {""}
+        if not HALVES.isdisjoint(phases):
+            self._halves += [event for event in events if event.ph in HALVES]
         sink_of, unseen = self._sinks.get, self._sort_unseen
         for event in events:
             sink_of(event.cat, unseen)(event)
@@ -263,24 +263,6 @@ class Collector:
                 rank.steps.append(Annotation(start, _end(start, duration), event.name, stream))
 
 
-def pair_halves(halves: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Pair beginnings and ends per thread, innermost first; give also what never ends."""
-    whole: list[Event] = []
-    stacks: dict[tuple[int | str, int | str], list[Event]] = {}
-    for event in sorted(halves, key=lambda half: to_ns(half.ts) or 0):
-        stack = stacks.setdefault((event.pid, event.tid), [])
-        if event.ph == "B":
-            stack.append(event)
-        elif stack:
-            begun = stack.pop()
-            start, end = to_ns(begun.ts), to_ns(event.ts)
-            begun.ph = "X"
-            begun.dur = NOTHING if start is None or end is None else _microseconds(end - start)
-            begun.args = begun.args or event.args
-            whole.append(begun)
-    return whole, [event for stack in stacks.values() for event in stack]
-
-
 def _works(events: list[Event]) -> Sequence[int]:
     cats = {event.cat for event in events}
     kinds = {cat: kind_of(cat) for cat in cats}
@@ -341,11 +323,6 @@ def _launch_flags(call: str) -> int:
 def _merged_key(pid: int | str) -> str:
     found = _MERGED_PID.match(pid) if isinstance(pid, str) else None
     return found["rank"] if found else ""
-
-
-def _microseconds(ns: int) -> msgspec.Raw:
-    sign = "-" if ns < 0 else ""
-    return msgspec.Raw(f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}".encode())
 
 
 def _times(tokens: Sequence[Token]) -> list[int]:

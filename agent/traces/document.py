@@ -17,6 +17,7 @@ import msgspec
 
 from agent.traces.careful import Block, read_block
 from agent.traces.events import FRAME_CATEGORY, Event, PlainFrame
+from agent.traces.walk import bounded_int
 
 MAX_EVENT_BYTES: Final = 16_777_216
 """An event larger than this is taken for an unbalanced quote."""
@@ -25,26 +26,30 @@ _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _EVENTS: Final = msgspec.json.Decoder(list[Event])
 _FRAMES: Final = msgspec.json.Decoder(list[PlainFrame])
-_MAX_DIGITS: Final = 40
-
-
-def _bounded_int(digits: str) -> int | None:
-    """Give a number; one too long to be any id, size or time is as good as none."""
-    return int(digits) if len(digits) <= _MAX_DIGITS else None
-
-
-_VALUE: Final = json.JSONDecoder(strict=False, parse_int=_bounded_int)
+_VALUE: Final = json.JSONDecoder(strict=False, parse_int=bounded_int)
 
 
 class DamagedDocument(Exception):
-    """The text breaks at byte `at` of the decompressed file; `event` counts from 1, 0 outside."""
+    """The text breaks at byte `at` of the decompressed file; `event` counts from 1, 0 outside.
 
-    def __init__(self, at: int, what: str, *, event: int = 0, truncated: bool = False) -> None:
+    `foreign` tells that nothing before that place looks like a trace.
+    """
+
+    def __init__(
+        self,
+        at: int,
+        what: str,
+        *,
+        event: int = 0,
+        truncated: bool = False,
+        foreign: bool = False,
+    ) -> None:
         super().__init__(what)
         self.at = at
         self.what = what
         self.event = event
         self.truncated = truncated
+        self.foreign = foreign
 
 
 @dataclass(slots=True)
@@ -53,7 +58,9 @@ class Document:
 
     Attributes:
         metadata: top-level keys other than `traceEvents`.
+        bare: the file is one list, without an object around it.
         lists: how many event lists there were; 0 means that this is no trace.
+        second_list: where the second one begins, in bytes of JSON.
         events: how many events were read.
         frames: how many of them were Python frames that nobody wanted to see.
         size: bytes of JSON read.
@@ -61,7 +68,9 @@ class Document:
     """
 
     metadata: dict[str, Any] = field(default_factory=dict)
+    bare: bool = False
     lists: int = 0
+    second_list: int = 0
     events: int = 0
     frames: int = 0
     size: int = 0
@@ -163,13 +172,16 @@ class _Reader:
         match window.peek():
             case b"[":
                 window.drop(1)
+                self.document.bare = True
                 self._events()
             case b"{":
                 window.drop(1)
+                if window.peek() not in (b'"', b"}", b""):
+                    self._damage(0, "a key is missing", foreign=True)
                 self._members()
             case _:
-                self._damage(0, "neither an object nor a list")
-        if rest := window.peek():
+                self._damage(0, "neither an object nor a list", foreign=True)
+        if (rest := window.peek()) and self.document.lists:
             self._damage(0, f"text follows the end of the JSON: {rest!r}")
         self.document.ended = True
 
@@ -231,6 +243,8 @@ class _Reader:
         """Read one list of events; the window stands after its `[`."""
         document, window = self.document, self.window
         document.lists += 1
+        if document.lists == 2:
+            document.second_list = window.base - 1
         while True:
             if self._typed_block():
                 continue
@@ -283,7 +297,7 @@ class _Reader:
             return False
         try:
             n_frames = len(_FRAMES.decode(text))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             self.frames_expected = False
             return False
         if not text.isascii() and not _is_utf8(text):
@@ -295,7 +309,7 @@ class _Reader:
     def _take_typed(self, text: bytes) -> bool:
         try:
             events = _EVENTS.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
         if not text.isascii() and not _is_utf8(text):
             return False
@@ -313,14 +327,26 @@ class _Reader:
         document.control += block.control
         document.bad_utf8 += block.bad_utf8
         if block.damage:
-            self._damage(block.damage.at, block.damage.what, event=document.events + 1)
+            begins = self.window.buffer.lstrip()[:1] == b"{"
+            foreign = document.bare and not document.events and not begins
+            damage, event = block.damage, document.events + 1
+            self._damage(damage.at, damage.what, event=event, foreign=foreign)
 
     def _take(self, events: list[Event]) -> None:
         self.document.events += len(events)
         self.take(events)
 
-    def _damage(self, at: int, what: str, *, event: int = 0, truncated: bool = False) -> NoReturn:
-        raise DamagedDocument(self.window.base + at, what, event=event, truncated=truncated)
+    def _damage(
+        self,
+        at: int,
+        what: str,
+        *,
+        event: int = 0,
+        truncated: bool = False,
+        foreign: bool = False,
+    ) -> NoReturn:
+        at += self.window.base
+        raise DamagedDocument(at, what, event=event, truncated=truncated, foreign=foreign)
 
 
 def _is_utf8(raw: bytes) -> bool:

@@ -79,6 +79,16 @@ FORMATS: tuple[TraceFormat, ...] = (
         sniff.starts_with(b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh", b"7z\xbc\xaf\x27\x1c"),
         export="unpack it (zstd -d, xz -d, bzip2 -d, 7z x) and name what was in it",
     ),
+    TraceFormat(
+        "gzip inside gzip",
+        sniff.starts_with(b"\x1f\x8b"),
+        export="gunzip FILE.gz, and name what was in it",
+    ),
+    TraceFormat(
+        "zip inside gzip",
+        sniff.starts_with(b"PK\x03\x04"),
+        export="gunzip FILE.gz, and name what was in it",
+    ),
     TraceFormat("tar archive", sniff.is_tar, export="tar -xf FILE, and name the folder"),
     TraceFormat(
         "Python pickle (a memory snapshot?)",

@@ -11,6 +11,7 @@ from agent.traces.collect import COUNTED, Collector
 from agent.traces.document import DamagedDocument, Document, read_document
 from agent.traces.inflate import ByteStream, Progress
 from agent.traces.summary import FileFacts, summarise_file
+from agent.traces.walk import readable
 
 SALVAGE_HINT = "--salvage reads the whole events, skips the rest and stamps the result INCOMPLETE"
 
@@ -36,9 +37,9 @@ def read_kineto(
         document = read_document(stream, collector.take, salvage=salvage, skip_frames=not context)
         collector.n_frames += document.frames
     except DamagedDocument as damaged:
-        raise _damage_error(damaged, stream) from None
+        raise _damage_error(damaged, stream, salvage=salvage) from None
     collector.finish()
-    _require_trace(document, source)
+    _require_trace(document, collector, source)
     if not salvage:
         _require_whole(document, stream)
     _require_kernels(document, collector, stream)
@@ -49,21 +50,24 @@ def read_kineto(
     return summarise_file(collector, facts)
 
 
-def _damage_error(damaged: DamagedDocument, stream: ByteStream) -> TraceError:
+def _damage_error(damaged: DamagedDocument, stream: ByteStream, *, salvage: bool) -> TraceError:
     """Say where the text breaks: line, byte and event, and what to do."""
     source = stream.source
+    if damaged.foreign:
+        return (
+            _no_list(source, "a list that holds no events") if damaged.event else not_json(source)
+        )
+    hint = "copy or capture it again" if salvage else SALVAGE_HINT
     if damaged.truncated or stream.damage:
         cause = f"; {stream.damage}" if stream.damage else ""
         code = "TR010" if stream.damage else "TR009"
         how = "truncated: " if damaged.truncated else ""
         message = f"{how}{damaged.what}, after {damaged.at} bytes of JSON{cause}"
-        return CorruptTrace(code, message, location=source, hint=SALVAGE_HINT)
-    if damaged.at <= 3 and not damaged.event and "neither" in damaged.what:
-        return not_json(source)
+        return CorruptTrace(code, message, location=source, hint=hint)
     line, column = _line_of(stream.path, source, damaged.at)
     event = f" in event {damaged.event}" if damaged.event else ""
     message = f"damaged JSON at byte {damaged.at} (column {column}){event}: {damaged.what}"
-    return CorruptTrace("TR008", message, location=f"{source}:{line}", hint=SALVAGE_HINT)
+    return CorruptTrace("TR008", message, location=f"{source}:{line}", hint=hint)
 
 
 def not_json(source: str) -> UnknownTraceFormat:
@@ -90,16 +94,18 @@ def _line_of(path: Path, source: str, at: int) -> tuple[int, int]:
     return line, column
 
 
-def _require_trace(document: Document, source: str) -> None:
-    if document.lists:
-        return
-    keys = ", ".join(sorted(document.metadata)[:5]) or "none"
-    raise UnknownTraceFormat(
-        "TR005",
-        f"not a trace: JSON without a traceEvents list (keys: {keys})",
-        location=source,
-        hint="export it with torch.profiler's export_chrome_trace",
-    )
+def _require_trace(document: Document, collector: Collector, source: str) -> None:
+    if not document.lists:
+        keys = readable(", ".join(sorted(document.metadata)[:5])) or "none"
+        raise _no_list(source, f"JSON without a traceEvents list (keys: {keys})")
+    read = document.events + document.skipped
+    if document.bare and read and not (collector.phases or document.frames):
+        raise _no_list(source, "a list that holds no events")
+
+
+def _no_list(source: str, what: str) -> UnknownTraceFormat:
+    hint = "export it with torch.profiler's export_chrome_trace"
+    return UnknownTraceFormat("TR005", f"not a trace: {what}", location=source, hint=hint)
 
 
 def _require_whole(document: Document, stream: ByteStream) -> None:
@@ -107,8 +113,13 @@ def _require_whole(document: Document, stream: ByteStream) -> None:
         message = f"{stream.damage}, after {document.size} bytes of JSON"
         raise CorruptTrace("TR010", message, location=stream.source, hint=SALVAGE_HINT)
     if document.lists > 1:
-        message = f"{document.lists} traceEvents lists in one file: it is not clear which to read"
-        raise CorruptTrace("TR015", message, location=stream.source, hint=SALVAGE_HINT)
+        line, column = _line_of(stream.path, stream.source, document.second_list)
+        message = (
+            f"{document.lists} traceEvents lists in one file, the second at byte"
+            f" {document.second_list} (column {column}): it is not clear which to read"
+        )
+        location = f"{stream.source}:{line}"
+        raise CorruptTrace("TR015", message, location=location, hint=SALVAGE_HINT)
 
 
 def _require_kernels(document: Document, collector: Collector, stream: ByteStream) -> None:
@@ -166,7 +177,8 @@ def _file_findings(
         skipped = f"{document.skipped} malformed events were skipped{around}"
         found.append(("TR023", f"INCOMPLETE: {skipped}{cause}"))
     if collector.unpaired:
-        found.append(("TR036", f"{collector.unpaired} events begin (B) and never end, left out"))
+        message = f"{collector.unpaired} events that only begin (B) or only end (E) are left out"
+        found.append(("TR036", message))
     return tuple(
         Finding(code, message, severity="warning", location=stream.source)
         for code, message in found

@@ -12,6 +12,7 @@ The rules (observed in 368 public traces):
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -97,7 +98,8 @@ class IdIndex:
 def link_launches(rank: RankColumns) -> Links:
     """Link every kernel of a rank to its launch and its operator."""
     kernels = rank.kernels
-    launch_of = _index_launches(rank).find_all(kernels.correlation)
+    index = IdIndex(rank.launches.correlation)
+    launch_of = _launches_of(rank, index)
     flags = rank.launches.flags
     graphs = {launch for launch, flag in enumerate(flags) if flag & GRAPH}
     replayed = bytearray(map(graphs.__contains__, launch_of))
@@ -113,23 +115,38 @@ def link_launches(rank: RankColumns) -> Links:
         replayed,
         n_launches=sum(flag & COUNTED for flag in flags),
         by_enclosure=by_enclosure,
-        replays=_replays(rank, launch_of, replayed, graphs),
+        replays=_replays(rank, launch_of, replayed, graphs - _twins(graphs, launch_of, index)),
     )
 
 
-def _index_launches(rank: RankColumns) -> IdIndex:
-    """Index launches by correlation; where calls share one, the call that launches counts."""
-    columns = rank.launches
-    index = IdIndex(columns.correlation)
+def _launches_of(rank: RankColumns, index: IdIndex) -> array[int]:
+    """Give the launch of each kernel by correlation.
+
+    Where calls share one (a driver call inside a runtime call, captures joined in one file), it is
+    the last that began before the kernel, and a call that is known to launch before any other.
+    """
+    kernels, launches = rank.kernels, rank.launches
+    found = index.find_all(kernels.correlation)
     if not index.repeated:
-        return index
-    chosen = array("q", columns.correlation)
-    for positions in index.repeated.values():
-        kept = max(positions, key=lambda at: (columns.flags[at], -at))
-        for at in positions:
-            if at != kept:
-                chosen[at] = UNKNOWN
-    return IdIndex(chosen)
+        return found
+    in_time: dict[int, list[tuple[int, int, int]]] = {}
+    for correlation, positions in index.repeated.items():
+        launching = [at for at in positions if launches.flags[at]] or positions
+        in_time[correlation] = sorted(
+            (launches.start_ns[at], launches.flags[at], -at) for at in launching
+        )
+    for at, correlation in enumerate(kernels.correlation):
+        if candidates := in_time.get(correlation):
+            after = bisect_left(candidates, (kernels.start_ns[at] + 1,))
+            found[at] = -candidates[max(0, after - 1)][2]
+    return found
+
+
+def _twins(graphs: set[int], launch_of: Sequence[int], index: IdIndex) -> set[int]:
+    """Give graph launches that brought nothing because the same launch is there under two names."""
+    groups = [graphs.intersection(positions) for positions in index.repeated.values()]
+    bringing = set(launch_of) if any(groups) else set()
+    return {at for group in groups if group & bringing for at in group - bringing}
 
 
 def _repeats_correlation(correlations: Sequence[int], external_ids: Sequence[int]) -> bool:

@@ -14,10 +14,9 @@ from typing import Any, Final
 from agent.core.kernels import GpuWork, RankTrace, TraceInfo
 from agent.core.proposals import Finding
 from agent.errors import TraceError
-from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
-from agent.traces.sqlite import Database
+from agent.traces.sqlite import Database, whole
 from agent.traces.steps import Annotation, is_step
 
 _KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -120,7 +119,8 @@ class _Reader:
     def _read_strings(self, table: str, column: str) -> None:
         """Keep the strings that a column of a table refers to."""
         sql = f"SELECT id, value FROM StringIds WHERE id IN (SELECT {column} FROM {table})"  # noqa: S608
-        self.strings.update(self.database.rows(sql))
+        text = self.database.text
+        self.strings.update((number, text(value)) for number, value in self.database.rows(sql))
 
     def _annotations(self) -> None:
         """Keep the NVTX ranges whose names are those of steps."""
@@ -148,7 +148,7 @@ class _Reader:
         launching = {
             key: launches_graph(name)
             for key, name in self.strings.items()
-            if isinstance(name, str) and _LAUNCHING.match(name)
+            if _LAUNCHING.match(name)
         }
         thread = self._column(table, "globalTid")
         sql = f"SELECT {thread}, nameId, start, correlationId FROM {table}"  # noqa: S608
@@ -157,9 +157,9 @@ class _Reader:
                 launches = self._events(global_tid).launches
                 launches.count += 1
                 if self.annotated and isinstance(start, int):
-                    launches.started[_number(correlation)] = start
+                    launches.started[whole(correlation)] = start
                 if launching[name] and isinstance(start, int):
-                    launches.graphs.append((start, _number(correlation)))
+                    launches.graphs.append((start, whole(correlation)))
 
     def _kernels(self) -> None:
         table = _KERNELS
@@ -191,16 +191,14 @@ class _Reader:
         self, table: str, number: int, what: tuple[str, GpuWork], row: tuple[Any, ...]
     ) -> None:
         process, device, stream, correlation, node, start, end = row
-        if not isinstance(start, int) or not isinstance(end, int):
-            self.database.bad_row(table, number, f"start {start!r}, end {end!r}")
-            return
         name, work = what
-        self._events(process).add(
+        self.database.add(
+            self._events(process),
             (name, work, bool(node)),
-            start,
-            end,
-            place=(_number(device), _number(stream), UNKNOWN),
-            correlation=_number(correlation),
+            (start, end),
+            place=(device, stream, None),
+            correlation=correlation,
+            row=(table, number),
         )
 
     def _whole_graphs(self) -> list[Finding]:
@@ -245,7 +243,3 @@ class _Reader:
 
 def _only_whole_graphs(source: str, finding: Finding) -> TraceError:
     return TraceError(finding.code, finding.message, location=source, hint=finding.hint)
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else UNKNOWN

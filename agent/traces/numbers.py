@@ -36,7 +36,7 @@ def to_ns(token: Token) -> int | None:
         microseconds = Decimal(text.decode("ascii"))
     except (DecimalException, UnicodeDecodeError):
         return None
-    if not microseconds.is_finite() or abs(microseconds) > _LARGEST_US:
+    if not microseconds.is_finite() or microseconds.copy_abs() > _LARGEST_US:
         return None
     return int((microseconds * 1000).to_integral_value(rounding=ROUND_HALF_EVEN))
 

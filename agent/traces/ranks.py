@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _COORDINATE: Final = re.compile(
@@ -38,8 +38,17 @@ class RankName:
 
 
 def parse_file_name(name: str) -> RankName:
-    """Read rank and stage from a file's name (`…-TP-0-DECODE.trace.json.gz`, `rank3.json`)."""
-    stem = name.replace("\\", "/").rpartition("/")[2]
+    """Read rank and stage from a file's name (`…-TP-0-DECODE.trace.json.gz`, `rank3.json`).
+
+    Where it says nothing, its folder's name does (`rank3/trace.json`).
+    """
+    read = [_parse_part(part) for part in reversed(name.replace("\\", "/").split("/"))]
+    stage = next((found.stage for found in read if found.stage), "")
+    placed = (found for found in read if found.label)
+    return replace(next(placed, RankName()), stage=stage)
+
+
+def _parse_part(stem: str) -> RankName:
     stage = _STAGE.search(stem)
     coordinates = coordinates_in(stem)
     plain = _RANK.search(stem) or _TRACE.search(stem)
@@ -125,6 +134,9 @@ def distributed(metadata: Mapping[str, object]) -> tuple[int | None, int | None]
 
 
 def _count(value: object) -> int | None:
+    """Give a rank or a size of the world; None for what no machine has."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value <= LARGEST_WORLD else None

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from agent.core.kernels import RankTrace, Trace
-from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
 from agent.traces.cache import TraceCache
@@ -62,27 +61,13 @@ def read_trace(
     named = [
         os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)
     ]
-    files = find_files(named)
-    ranks: list[RankTrace] = []
-    unreadable: list[TraceError] = []
-    passed_over: list[UnknownTraceFormat] = []
-    for file in files:
-        try:
-            read = partial(read_file, file, salvage=salvage, context=context, progress=progress)
-            options = _options(salvage=salvage, context=context)
-            ranks += _recall_or(read, file, options, cache) if cache else read()
-        except UnknownTraceFormat as err:
-            if not file.found:
-                raise
-            passed_over.append(err)
-        except TraceError as err:
-            if len(files) == 1:
-                raise
-            unreadable.append(err)
-    if not ranks and not unreadable:
-        raise _no_traces(passed_over)
-    findings = [_not_read(err) for err in passed_over]
-    return run.assemble(_run_name(named), ranks, unreadable, findings)
+    options = _options(salvage=salvage, context=context)
+
+    def read(file: TraceFile) -> tuple[RankTrace, ...]:
+        read_it = partial(read_file, file, salvage=salvage, context=context, progress=progress)
+        return _recall_or(read_it, file, options, cache) if cache else read_it()
+
+    return run.read_together(_run_name(named), find_files(named), read)
 
 
 def unread_bytes(named: Sequence[str], *, salvage: bool, cache: TraceCache | None) -> int:
@@ -117,19 +102,6 @@ def _recall_or(
     return ranks
 
 
-def _no_traces(passed_over: Sequence[UnknownTraceFormat]) -> TraceError:
-    first = passed_over[0]
-    if len(passed_over) == 1:
-        return first
-    message = f"no trace among {len(passed_over)} files; the first: {first}"
-    return UnknownTraceFormat("TR014", message, hint=first.hint)
-
-
-def _not_read(err: TraceError) -> Finding:
-    message = f"no trace, passed over: {err.message}"
-    return Finding("TR044", message, severity="note", location=err.location)
-
-
 def _run_name(named: Sequence[str]) -> str:
     """Name a run as the user did, without the folders of an absolute path."""
     return " ".join(
@@ -144,18 +116,11 @@ def read_file(
     context: bool = False,
     progress: Progress | None = None,
 ) -> tuple[RankTrace, ...]:
-    """Read one file of any format; its content decides, not its suffix."""
-    try:
-        return _read_any(file, salvage=salvage, context=context, progress=progress)
-    except TraceError as err:
-        if err.location.startswith(file.source):
-            err.location = file.shown + err.location[len(file.source) :]
-        raise
+    """Read one file of any format; its content decides, not its suffix.
 
-
-def _read_any(
-    file: TraceFile, *, salvage: bool, context: bool, progress: Progress | None
-) -> tuple[RankTrace, ...]:
+    Raises:
+        TraceError: it cannot be read; the location is `file.source`.
+    """
     if not _size(file):
         raise UnknownTraceFormat(
             "TR002", "empty file", location=file.source, hint="capture or copy it again"
@@ -245,7 +210,7 @@ def _expand(name: str) -> Iterator[tuple[Path, bool]]:
 def _in_folder(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Give the files of a folder, or of the folders in it where it holds none itself."""
     try:
-        files = _visible(folder.iterdir()) or _visible(folder.rglob("*"))
+        files = _visible(folder.iterdir()) or _visible(_below(folder))
     except OSError as err:
         reason = err.strerror or str(err)
         raise TraceError("TR013", f"cannot be read: {reason}", location=str(folder)) from err
@@ -257,6 +222,20 @@ def _in_folder(folder: Path) -> Iterator[tuple[Path, bool]]:
             hint="name the folder that holds the files of all ranks",
         )
     yield from ((path, True) for path in files)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Give all files below a folder; a link to a folder is followed, a folder is entered once."""
+    entered: set[str] = set()
+    for parent, folders, names in os.walk(folder, followlinks=True, onerror=_refuse):
+        real = os.path.realpath(parent)
+        folders[:] = sorted(name for name in folders if real not in entered and name[0] != ".")
+        yield from (Path(parent, name) for name in names if real not in entered)
+        entered.add(real)
+
+
+def _refuse(err: OSError) -> None:
+    raise err
 
 
 def _visible(paths: Iterator[Path]) -> list[Path]:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from agent.core.kernels import GpuWork, RankTrace, TraceInfo
 from agent.core.proposals import Finding
-from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
 from agent.traces.sqlite import Database
@@ -149,26 +148,23 @@ class _Reader:
         for name, start, guid, pid, correlation in self._rows(_REGIONS, _CALLS):
             launches = self._events(guid, pid).launches
             launches.count += 1
-            if launches_graph(name) and isinstance(start, int) and isinstance(correlation, int):
+            if (
+                launches_graph(self.database.text(name))
+                and isinstance(start, int)
+                and isinstance(correlation, int)
+            ):
                 launches.graphs.append((start, correlation))
 
     def _work(self, source: _Source, work: GpuWork) -> None:
         for number, row in enumerate(self._rows(source), 1):
             name, start, end, guid, pid, device, other, stream, queue, correlation = row
-            if not isinstance(start, int) or not isinstance(end, int):
-                why = f"start {start!r}, end {end!r}"
-                self.database.bad_row(source.view, number, why)
-                continue
-            self._events(guid, pid).add(
-                (str(name or f"unknown {work}"), work, False),
-                start,
-                end,
-                place=(
-                    _number(other if device is None else device),
-                    _number(stream),
-                    _number(queue),
-                ),
-                correlation=_number(correlation),
+            self.database.add(
+                self._events(guid, pid),
+                (self.database.text(name) or f"unknown {work}", work, False),
+                (start, end),
+                place=(other if device is None else device, stream, queue),
+                correlation=correlation,
+                row=(source.view, number),
             )
 
     def _rows(self, source: _Source, where: str = "") -> Iterator[tuple[Any, ...]]:
@@ -255,10 +251,6 @@ class _Reader:
             )
             for key, events in self.processes.items()
         }
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else UNKNOWN
 
 
 def _quoted(name: str) -> str:

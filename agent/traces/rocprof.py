@@ -38,6 +38,8 @@ _CORRELATION: Final = ("correlationid",)
 _PROCESS: Final = ("guid", "processid", "pid")
 _KINDS: Final[dict[str, GpuWork]] = {"": "kernel", "KERNEL_DISPATCH": "kernel"}
 
+_MOST_DIGITS: Final = 20
+_CUT: Final = "the file ends without a line end, and this kernel before it began"
 _NOT_A_KERNEL: Final = re.compile(
     r"^(?:_{0,2}hip|hsa_|roctx|rocDec|rocJpeg|nccl)\w*$"
     r"|^(?:HIP|HSA|MARKER|ROCTX|RCCL|ROCDECODE|ROCJPEG|SCRATCH|MEMORY)_[A-Z_]+$|^KERNEL_DISPATCH$"
@@ -64,7 +66,7 @@ def read_kernel_trace(path: Path, source: str, *, salvage: bool = False) -> tupl
             continue
         try:
             process = row.text(*_PROCESS)
-            key = int(process) if process.isdecimal() else process
+            key = int(process) if _is_id(process) else process
             _add(processes.setdefault(key, Events()), row, work)
         except (ValueError, OverflowError) as err:
             table.bad_row(row.line, str(err) or "a time does not fit in 64 bits")
@@ -101,19 +103,26 @@ def _not_counted(kinds: set[str], source: str) -> list[Finding]:
 
 
 def _add(events: Events, row: Row, work: GpuWork) -> None:
+    start, end = row.number(*_START), row.number(*_END)
+    if row.is_cut and end < start:
+        raise ValueError(_CUT)
     correlation = row.text(*_CORRELATION)
     name = row.text(*_NAME) or f"unknown kernel {row.text('kernelid')}".strip()
     events.add(
         (name, work, False),
-        row.number(*_START),
-        row.number(*_END),
+        start,
+        end,
         place=(
             number_in(row.text(*_DEVICE)),
             number_in(row.text(*_STREAM)),
             number_in(row.text(*_QUEUE)),
         ),
-        correlation=int(correlation) if correlation.isdecimal() else UNKNOWN,
+        correlation=int(correlation) if _is_id(correlation) else UNKNOWN,
     )
+
+
+def _is_id(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def _is_counters(source: str) -> UnknownTraceFormat:

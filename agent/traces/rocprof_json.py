@@ -24,11 +24,10 @@ from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import SALVAGE_HINT, Events, finish_processes, incomplete
 from agent.traces.inflate import ByteStream
-from agent.traces.walk import DamagedJson, Walker
+from agent.traces.walk import DamagedJson, Walker, readable
 
 _TOP: Final = "rocprofiler-sdk-tool"
 _LAUNCHING: Final = re.compile(r"^hip\w*(?:Launch|Mem(?:cpy|set))")
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _GPU: Final = 2
 _MAX_DEVICE: Final = 1 << 31
 _Element = TypeVar("_Element")
@@ -348,7 +347,7 @@ def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Put U+FFFD for the halves of characters that JSON can escape and text cannot hold."""
     match value:
         case str():
-            return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+            return readable(value)
         case list():
             return [_without_surrogates(member) for member in value]
         case dict():

@@ -15,7 +15,7 @@ from agent.core.proposals import Finding
 from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
-from agent.traces.sqlite import Database
+from agent.traces.sqlite import Database, whole
 
 _REPLAY: Final = "Task"
 _CUDA_KERNELS: Final = frozenset({"Kernel", "ConcurrentKernel"})
@@ -82,7 +82,10 @@ class _Reader:
             "\nLEFT JOIN rocpd_kernelapi k ON k.api_ptr_id = x.api_id" if named else ""
         )
         kernel_names = " UNION SELECT kernelName_id FROM rocpd_kernelapi" if named else ""
-        self.strings = dict(database.rows(_STRINGS.format(kernel_names=kernel_names)))
+        self.strings = {
+            number: database.text(string)
+            for number, string in database.rows(_STRINGS.format(kernel_names=kernel_names))
+        }
 
     def read(self) -> tuple[RankTrace, ...]:
         database = self.database
@@ -106,7 +109,7 @@ class _Reader:
         launching = {
             key: launches_graph(name)
             for key, name in self.strings.items()
-            if isinstance(name, str) and _LAUNCHING.match(name)
+            if _LAUNCHING.match(name)
         }
         rows = self.database.rows("SELECT id, pid, start, apiName_id FROM rocpd_api")
         for api_id, pid, start, name_id in rows:
@@ -114,33 +117,30 @@ class _Reader:
                 launches = self._events(pid).launches
                 launches.count += 1
                 if launching[name_id] and isinstance(start, int):
-                    launches.graphs.append((start, api_id))
+                    launches.graphs.append((start, whole(api_id)))
 
     def _operations(self) -> None:
         sql = _OPS.format(kernel_name=self.kernel_name, kernel_api=self.kernel_api)
-        strings = self.strings
+        database, strings = self.database, self.strings
         works: dict[object, GpuWork | None] = {}
-        rows = self.database.rows(sql)
+        rows = database.rows(sql)
         for op_id, gpu, queue, seq, start, end, what, kind, api_id, pid, call, kernel in rows:
             if kind not in works:
-                works[kind] = self._work(str(strings.get(kind, "")))
+                works[kind] = self._work(strings.get(kind, ""))
             work = works[kind]
             if work is None:
                 continue
-            if not isinstance(start, int) or not isinstance(end, int):
-                self.database.bad_row("rocpd_op", op_id, f"start {start!r}, end {end!r}")
-                continue
-            op_type = str(strings.get(kind, ""))
+            op_type = strings.get(kind, "")
             name = strings.get(what) or (work == "kernel" and strings.get(kernel)) or op_type
-            replayed = op_type == _REPLAY or launches_graph(str(strings.get(call, "")))
+            replayed = op_type == _REPLAY or launches_graph(strings.get(call, ""))
             stream = seq if self.vendor == "cuda" else UNKNOWN
-            events = self._events(self._owner(gpu) if pid is None else pid)
-            events.add(
-                (str(name), work, replayed),
-                start,
-                end,
-                place=(_number(gpu), _number(stream), _number(queue)),
-                correlation=_number(api_id),
+            database.add(
+                self._events(self._owner(gpu) if pid is None else pid),
+                (name, work, replayed),
+                (start, end),
+                place=(gpu, stream, queue),
+                correlation=api_id,
+                row=("rocpd_op", op_id),
             )
 
     def _work(self, op_type: str) -> GpuWork | None:
@@ -176,7 +176,3 @@ class _Reader:
             else []
         )
         return (*self.database.findings, *unknown)
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else UNKNOWN

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from agent.core.kernels import RankTrace, Trace
 from agent.core.proposals import Finding
-from agent.errors import TraceError, UsageError
+from agent.errors import TraceError, UnknownTraceFormat, UsageError
 from agent.traces.ranks import (
     merged_profile,
     missing_numbers,
@@ -20,6 +21,79 @@ from agent.traces.views import drop_other_views
 
 _MOST_NAMED = 32
 _PADDED = re.compile(r"^(?P<axis>[A-Z]+)(?P<number>\d+)$")
+
+
+class RunFile(Protocol):
+    """A file of a run."""
+
+    @property
+    def source(self) -> str:
+        """How results name it."""
+
+    @property
+    def shown(self) -> str:
+        """How the user named it."""
+
+    @property
+    def found(self) -> bool:
+        """Whether it was found in a folder, so that it need not be a trace."""
+
+
+_File = TypeVar("_File", bound=RunFile)
+
+
+def read_together(
+    name: str, files: Sequence[_File], read: Callable[[_File], tuple[RankTrace, ...]]
+) -> Trace:
+    """Read the files of a run one after the other and put together what they hold.
+
+    A file that is no trace is passed over where a folder held it; a damaged one is left out and
+    named, unless it is the only one. Findings name files by `source`, errors as the user did.
+
+    Raises:
+        TraceError, UsageError: see `assemble`; also when no file is a trace.
+    """
+    ranks: list[RankTrace] = []
+    unreadable: list[TraceError] = []
+    passed_over: list[TraceError] = []
+    try:
+        for file in files:
+            try:
+                ranks += read(file)
+            except TraceError as err:
+                if len(files) == 1:
+                    raise
+                if not isinstance(err, UnknownTraceFormat):
+                    unreadable.append(err)
+                elif file.found:
+                    passed_over.append(err)
+                else:
+                    raise
+        if not ranks and not unreadable:
+            raise _no_traces(passed_over)
+        return assemble(name, ranks, unreadable, [_not_read(err) for err in passed_over])
+    except (TraceError, UsageError) as err:
+        err.location = _as_typed(err.location, files)
+        raise
+
+
+def _as_typed(location: str, files: Sequence[RunFile]) -> str:
+    """Give a location (`SOURCE` or `SOURCE:LINE`) with the file as the user named it."""
+    for file in files:
+        if location == file.source or location.startswith(f"{file.source}:"):
+            return file.shown + location[len(file.source) :]
+    return location
+
+
+def _no_traces(passed_over: Sequence[TraceError]) -> TraceError:
+    first = passed_over[0]
+    message = f"no trace among {len(passed_over)} files; the first: {first}"
+    return UnknownTraceFormat("TR014", message, hint=first.hint)
+
+
+def _not_read(err: TraceError) -> Finding:
+    message = f"no trace, passed over: {err.message}"
+    return Finding("TR044", message, severity="note", location=err.location)
 
 
 def assemble(

@@ -16,7 +16,9 @@ from typing import Final
 
 _DELIMITERS: Final = ",;\t"
 _ROCPROF_JSON: Final = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{\s*\"rocprofiler-sdk-tool\"\s*:")
-_PROFILE: Final = re.compile(rb"^\s*\{\s*\"label_agent_profile\"\s*:")
+_PROFILE: Final = re.compile(
+    rb"^(?:\xef\xbb\xbf)?\s*\{\s*(?:\"digest\"\s*:\s*\"\w*\"\s*,\s*)?\"label_agent_profile\"\s*:"
+)
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NSYS_JSON: Final = re.compile(
     rb"^\s*\{\s*\"(?:Type|CudaEvent|TraceProcessEvent|data)\"\s*:.*CudaEvent", re.DOTALL
@@ -57,7 +59,7 @@ def header_of(head: bytes) -> frozenset[str]:
 
 
 def is_profile(head: bytes, path: Path) -> bool:
-    """Tell our own profile by its first key."""
+    """Tell our own profile by its first key, or its second where a tool has sorted them."""
     del path
     return bool(_PROFILE.match(head))
 

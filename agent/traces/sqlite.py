@@ -17,15 +17,20 @@ from typing import Any, Final
 from agent.core.kernels import RankTrace
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
-from agent.traces.gather import SALVAGE_HINT, incomplete
+from agent.traces.collect import UNKNOWN
+from agent.traces.gather import SALVAGE_HINT, Events, What, incomplete
 from agent.traces.inflate import ByteStream
 
 MAGIC: Final = b"SQLite format 3\0"
 FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What sqlite3 raises; the second for a message that quotes damaged text."""
-_MAX_STEPS: Final = 500
 _STEPS: Final = 1_000_000
-"""A statement that runs 500 million instructions of SQLite without giving a row is stopped."""
+_MOST_STEPS: Final = 200
+_STEPS_PER_MB: Final = 30
+"""All statements together may run 200 million instructions of SQLite and 30 for each byte of file.
+
+Joining and sorting the real ones takes 2 to 6 a byte.
+"""
 
 
 class Database:
@@ -38,8 +43,10 @@ class Database:
         damage: what ended the reading early, or "".
     """
 
-    def __init__(self, connection: sqlite3.Connection, source: str, *, salvage: bool) -> None:
-        """Look at the schema.
+    def __init__(
+        self, connection: sqlite3.Connection, source: str, *, size: int, salvage: bool
+    ) -> None:
+        """Look at the schema of a file of `size` bytes.
 
         Raises:
             CorruptTrace: there is none that can be read.
@@ -50,7 +57,8 @@ class Database:
         self.damage = ""
         self.bad_utf8 = 0
         self._connection = connection
-        self._steps = 0
+        self._rows_left = size
+        self._steps_left = _MOST_STEPS + _STEPS_PER_MB * size // _STEPS
         connection.text_factory = self._text
         connection.set_progress_handler(self._step, _STEPS)
         self.columns: dict[str, frozenset[str]] = {}
@@ -63,17 +71,27 @@ class Database:
     def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Give the rows of a query; damage in the midst of them raises, or ends them with salvage.
 
+        A file that makes SQLite work without end, or gives more rows than it has bytes, is damaged.
+
         Raises:
-            CorruptTrace: the file is damaged, or a view of it does not come to an end.
+            CorruptTrace: the file is damaged.
         """
-        self._steps = 0
+        if self._is_endless():
+            return
         try:
             for row in self._connection.execute(sql):
-                self._steps = 0
+                self._rows_left -= 1
+                if self._is_endless():
+                    break
                 yield row
         except FAULTS as err:
-            reason = "a view does not come to an end" if self._steps > _MAX_STEPS else str(err)
-            self._damaged(reason, err)
+            if not self._is_endless():
+                self._damaged(str(err))
+        if self._is_endless():
+            self._damaged("a view does not come to an end")
+
+    def _is_endless(self) -> bool:
+        return self._rows_left < 0 or self._steps_left < 0
 
     def one(self, sql: str) -> Any:  # noqa: ANN401 - a foreign value
         """Give the only value of a query, or None."""
@@ -97,6 +115,39 @@ class Database:
                 location=self.source,
                 hint="export it again with a current version of the profiler",
             )
+
+    def text(self, value: object) -> str:
+        """Give what a column of names holds as text; "" for NULL."""
+        if isinstance(value, bytes):
+            return self._text(value)
+        return "" if value is None else str(value)
+
+    def add(
+        self,
+        events: Events,
+        what: What,
+        span: tuple[object, object],
+        *,
+        place: tuple[object, object, object],
+        correlation: object,
+        row: tuple[str, int],
+    ) -> None:
+        """Add one event to its process; `row` is its table and number, for what is damaged.
+
+        Raises:
+            CorruptTrace: its times are none, and this is no salvage.
+        """
+        start, end = span
+        if not isinstance(start, int) or not isinstance(end, int):
+            self.bad_row(*row, f"start {_brief(start)}, end {_brief(end)}")
+            return
+        device, stream, queue = map(whole, place)
+        try:
+            events.add(
+                what, start, end, place=(device, stream, queue), correlation=whole(correlation)
+            )
+        except OverflowError:
+            self.bad_row(*row, "a time does not fit in 64 bits")
 
     def bad_row(self, table: str, row: int, why: str) -> None:
         """Count a damaged row with salvage.
@@ -150,14 +201,14 @@ class Database:
         except FAULTS:  # a view of what is not there
             return frozenset()
 
-    def _damaged(self, reason: str, err: Exception) -> None:
+    def _damaged(self, reason: str) -> None:
         if not self.salvage:
             raise CorruptTrace(
                 "TR062",
                 f"damaged SQLite file: {reason}",
                 location=self.source,
                 hint=SALVAGE_HINT,
-            ) from err
+            )
         self.damage = self.damage or f"damaged SQLite file: {reason}"
 
     def _text(self, raw: bytes) -> str:
@@ -168,8 +219,17 @@ class Database:
             return raw.decode(errors="replace")
 
     def _step(self) -> bool:
-        self._steps += 1
-        return self._steps > _MAX_STEPS
+        self._steps_left -= 1
+        return self._steps_left < 0
+
+
+def _brief(value: object) -> str:
+    return repr(value)[:40]
+
+
+def whole(value: object) -> int:
+    """Give a value that is an integer; -1 for any other."""
+    return value if isinstance(value, int) else UNKNOWN
 
 
 def read_sqlite(path: Path, source: str, *, salvage: bool = False) -> tuple[RankTrace, ...]:
@@ -217,7 +277,7 @@ def open_database(path: Path, source: str, *, salvage: bool = False) -> Iterator
         try:
             connection = sqlite3.connect(f"{file.resolve().as_uri()}?{mode}", uri=True)
             connection.execute("PRAGMA trusted_schema = OFF")
-            yield Database(connection, source, salvage=salvage)
+            yield Database(connection, source, size=file.stat().st_size, salvage=salvage)
         except sqlite3.OperationalError as err:
             raise TraceError("TR013", f"cannot be opened: {err}", location=source) from err
         except FAULTS as err:

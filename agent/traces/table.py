@@ -24,11 +24,15 @@ _BOM: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row; `line` counts from 1 in the decompressed file."""
+    """One row; `line` counts from 1 in the decompressed file.
+
+    `is_cut`: the file ends right behind it, without a line end.
+    """
 
     line: int
     fields: Sequence[str]
     at: Mapping[str, int]
+    is_cut: bool = False
 
     def has(self, *names: str) -> bool:
         """Tell whether there is one of these columns."""
@@ -70,6 +74,7 @@ class Table:
         self.skipped = 0
         self.bad_utf8 = 0
         self._line = 0
+        self._is_cut = False
         self._stream = ByteStream(path, source)
 
     def __iter__(self) -> Iterator[Row]:
@@ -93,7 +98,7 @@ class Table:
             if len(fields) == len(header):
                 if fields[0].strip() and plain(fields[0]) == header[0]:
                     continue
-                yield Row(self._line, fields, at)
+                yield Row(self._line, fields, at, self._is_cut)
             elif fields:
                 self.bad_row(self._line, f"{len(fields)} of {len(header)} columns")
         if self._stream.damage:
@@ -145,6 +150,7 @@ class Table:
             for line in lines:
                 yield self._decoded(line + b"\n")
         if rest:
+            self._is_cut = True
             yield self._decoded(rest)
 
     def _decoded(self, line: bytes) -> str:

@@ -22,8 +22,21 @@ _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _SEPARATOR: Final = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 _COMMA: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
-_NO_TEXT: Final = re.compile("[\udc80-\udcff]")
-_VALUE: Final = json.JSONDecoder(strict=False)
+_NO_TEXT: Final = re.compile("[\ud800-\udfff]")
+_MAX_DIGITS: Final = 40
+
+
+def bounded_int(digits: str) -> int | None:
+    """Give a number; one too long to be any id, size or time is as good as none."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else None
+
+
+def readable(text: str) -> str:
+    """Put U+FFFD for what no text can hold: bytes that are no UTF-8, halves of characters."""
+    return text if text.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+_VALUE: Final = json.JSONDecoder(strict=False, parse_int=bounded_int)
 
 Block = Callable[[Sequence[Any]], None]
 
@@ -175,12 +188,10 @@ class Walker:
             self._expect(b",")
 
     def _readable(self, text: str) -> str:
-        """Put U+FFFD for each byte that is no UTF-8; every position stays what it was."""
-        if text.isascii():
-            return text
-        readable = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
-        self.bad_utf8 |= readable != text
-        return readable
+        """Make all of it readable; every position stays what it was."""
+        changed = readable(text)
+        self.bad_utf8 |= changed != text
+        return changed
 
     def _expect(self, token: bytes) -> None:
         if self.peek() != token:

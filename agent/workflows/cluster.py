@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import agent
 from agent.core.kernels import KernelTable, RankTrace, Trace
-from agent.core.proposals import Finding
 from agent.core.rules import LabelledTrace, RuleSet
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat, UsageError
 from agent.traces import run
@@ -120,7 +119,7 @@ def read_remote(file: RemoteFile, *, salvage: bool) -> Outcome:
     except OSError as err:
         message = f"cannot be read: {err.strerror or err}"
         hint = "every worker must be able to read the file"
-        return Outcome(version, error=("TraceError", "TR013", message, file.shown, hint))
+        return Outcome(version, error=("TraceError", "TR013", message, file.source, hint))
     timed = tuple(rank.kernels is not None for rank in ranks)
     return Outcome(version, size, write_profile(Trace("", ranks)), timed)
 
@@ -177,50 +176,33 @@ def _outcome(future: Any, file: RemoteFile) -> Outcome:  # noqa: ANN401 - distri
         raise UsageError("TR081", f"a worker cannot read traces: {failure}", hint=_INSTALL)
     message = f"the cluster gave it up: {name}"
     hint = "give the workers more memory, or read the file without --engine dask"
-    return Outcome(agent.__version__, error=("TraceError", "TR081", message, file.shown, hint))
+    return Outcome(agent.__version__, error=("TraceError", "TR081", message, file.source, hint))
 
 
 def _assemble(
     named: Sequence[str], files: Sequence[RemoteFile], outcomes: Sequence[Outcome]
 ) -> Trace:
     """Put the run together by the rules of `read_trace`."""
-    ranks: list[RankTrace] = []
-    unreadable: list[TraceError] = []
-    findings: list[Finding] = []
-    for file, outcome in zip(files, outcomes, strict=True):
-        err = _error_of(outcome)
-        if err is None:
-            ranks += _ranks_of(outcome, file)
-        elif isinstance(err, UnknownTraceFormat):
-            if not file.found:
-                raise err
-            message = f"no trace, passed over: {err.message}"
-            findings.append(Finding("TR044", message, severity="note", location=err.location))
-            last = file is files[-1]
-            unreadable += [err] if last and not ranks and not unreadable else []
-        elif len(files) == 1:
-            raise err
-        else:
-            unreadable.append(err)
-    trace = run.assemble(_run_name(named), ranks, unreadable, findings)
+    brought = dict(zip(files, outcomes, strict=True))
+    trace = run.read_together(_run_name(named), files, lambda file: _ranks_of(brought[file], file))
     bare = tuple(replace(rank, kernels=None) for rank in trace.ranks)
     return replace(trace, ranks=bare)
 
 
-def _error_of(outcome: Outcome) -> TraceError | None:
-    if outcome.error is None:
-        return None
-    kind, code, message, location, hint = outcome.error
-    return _ERRORS.get(kind, TraceError)(code, message, location=location, hint=hint)
+def _ranks_of(outcome: Outcome, file: RemoteFile) -> tuple[RankTrace, ...]:
+    """Give the ranks; an empty table of events stands for the one that was left behind.
 
-
-def _ranks_of(outcome: Outcome, file: RemoteFile) -> list[RankTrace]:
-    """Give the ranks; an empty table of events stands for the one that was left behind."""
-    ranks = read_profile(outcome.profile, file.shown).ranks
-    return [
+    Raises:
+        TraceError: the worker's.
+    """
+    if outcome.error is not None:
+        kind, code, message, location, hint = outcome.error
+        raise _ERRORS.get(kind, TraceError)(code, message, location=location, hint=hint)
+    ranks = read_profile(outcome.profile, file.source).ranks
+    return tuple(
         replace(rank, kernels=_NO_EVENTS) if timed else rank
         for rank, timed in zip(ranks, outcome.timed, strict=True)
-    ]
+    )
 
 
 def _run_name(named: Sequence[str]) -> str:

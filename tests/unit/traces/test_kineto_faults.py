@@ -277,7 +277,7 @@ REFUSED = {
     "an object of something else": (b'{"results": [1]}', "TR005"),
     "an object under traceEvents": (b'{"traceEvents": {"a": 1}}', "TR005"),
     "an empty list": (b"[]", "TR006"),
-    "a list of numbers": (b"[1, 2]", "TR008"),
+    "a list of numbers": (b"[1, 2]", "TR005"),
 }
 
 
