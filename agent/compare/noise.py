@@ -1,11 +1,11 @@
-"""Spread over ranks or repeated runs, and which differences stand outside it.
+"""Spread over ranks, steps or repeated runs, and which differences stand outside it.
 
 Non-parametric and exact, so nothing is drawn and nothing depends on order. The same ranks on both
 sides are compared rank by rank with a sign test; otherwise the samples of both sides are compared
 with the median test. `chance` is the probability, two-sided, of a split at least as lopsided if the
-change did nothing. New times are first divided by the work ratio. Ranks of one run share a clock, a
-job and its accidents: their spread is smaller than that between runs. docs/decisions/0081 has the
-reasons.
+change did nothing. New times are first divided by the work ratio, but for steps, each of which is
+one unit of work. Ranks and steps of one run share a clock, a job and its accidents: their spread is
+smaller than that between runs. docs/decisions/0081 has the reasons.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from fractions import Fraction
 from math import comb
 from typing import Literal
 
+from agent.compare.steps import step_times
 from agent.core.kernels import RankTrace, kernels_of
 from agent.core.rules import CategoryId, LabelledTrace
 
 OUTSIDE = Fraction(1, 20)
 
 Times = Mapping[CategoryId, int]
-NoiseUnit = Literal["runs", "ranks", "none"]
+NoiseUnit = Literal["runs", "ranks", "steps", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,12 @@ def measure_noise(
     *,
     scale: Fraction = Fraction(1),
     rollup: bool = False,
+    stepwise: bool = False,
 ) -> Noise:
     """Measure the spread of two sides, each one run or several.
 
-    Several runs on both sides are compared run by run; else the ranks of the first runs are.
+    Several runs on both sides are compared run by run, else the ranks of the first runs, or their
+    steps where ranks are too few to tell and `stepwise` says that steps are the work.
     """
     if len(base) > 1 and len(new) > 1:
         befores = [_run_times(run, rollup=rollup) for run in base]
@@ -89,8 +92,15 @@ def measure_noise(
         return _judge(
             Noise("runs", paired=False, n_base=len(base), n_new=len(new)), befores, afters, scale
         )
-    before = _rank_times(base[0], rollup=rollup)
-    after = _rank_times(new[0], rollup=rollup)
+    over_ranks = _over_ranks(base[0], new[0], scale, rollup=rollup)
+    if over_ranks.can_tell or not stepwise:
+        return over_ranks
+    over_steps = _over_steps(base[0], new[0], rollup=rollup)
+    return over_steps if over_steps.can_tell or over_ranks.unit == "none" else over_ranks
+
+
+def _over_ranks(base: LabelledTrace, new: LabelledTrace, scale: Fraction, *, rollup: bool) -> Noise:
+    before, after = _rank_times(base, rollup=rollup), _rank_times(new, rollup=rollup)
     if len(before) < 2 or len(after) < 2:
         return Noise("none", paired=False, n_base=len(before), n_new=len(after))
     paired = before.keys() == after.keys()
@@ -98,6 +108,14 @@ def measure_noise(
     return _judge(
         noise, [before[key] for key in sorted(before)], [after[key] for key in sorted(after)], scale
     )
+
+
+def _over_steps(base: LabelledTrace, new: LabelledTrace, *, rollup: bool) -> Noise:
+    before, after = step_times(base, rollup=rollup), step_times(new, rollup=rollup)
+    if len(before) < 2 or len(after) < 2:
+        return Noise("none", paired=False, n_base=len(before), n_new=len(after))
+    noise = Noise("steps", paired=False, n_base=len(before), n_new=len(after))
+    return _judge(noise, before, after, Fraction(1))
 
 
 def _judge(

@@ -8,11 +8,11 @@ step it starts in, and `between steps` where it starts in none.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
+from agent.compare.steps import OUTSIDE_STEPS, in_order, step_finder
 from agent.core.kernels import (
     ClippedTotal,
     GraphReplays,
@@ -102,14 +102,12 @@ def stage_of(step: Step) -> str:
 
 
 def _stage_finder(staged: Sequence[tuple[Step, str]], table: KernelTable) -> Callable[[int], str]:
-    ordered = sorted(staged, key=lambda pair: (pair[0].start_ns, pair[0].end_ns))
-    starts = [step.start_ns for step, _ in ordered]
+    stages = [stage_of(step) for step in in_order(step for step, _ in staged)]
+    find = step_finder(step for step, _ in staged)
 
     def stage_at(position: int) -> str:
-        start = table.start_ns[position]
-        index = bisect_right(starts, start) - 1
-        inside = index >= 0 and start < ordered[index][0].end_ns
-        return ordered[index][1] if inside else BETWEEN
+        at = find(table.start_ns[position])
+        return BETWEEN if at == OUTSIDE_STEPS else stages[at]
 
     return stage_at
 

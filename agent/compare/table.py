@@ -186,7 +186,13 @@ def _compare(
         else (),
         replacements=replacements,
         aliases=aliases,
-        noise=measure_noise(befores, afters, scale=work.scale, rollup=rollup),
+        noise=measure_noise(
+            befores,
+            afters,
+            scale=work.scale,
+            rollup=rollup,
+            stepwise=work.source == "steps",
+        ),
         findings=findings,
         rollup=rollup,
     )

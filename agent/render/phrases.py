@@ -165,7 +165,10 @@ def noise_phrase(diff: TraceDiff) -> str:
     """Say what the spread was taken over and whether it can tell anything."""
     noise = diff.noise
     if noise.unit == "none":
-        return "one rank and one run a side: there is no spread to hold the differences against"
+        return (
+            "one rank and one run a side, and no steps: there is no spread to hold the differences"
+            " against"
+        )
     how = "rank by rank" if noise.paired else f"{noise.n_base} against {noise.n_new}"
     over = f"over {noise.n_base} {noise.unit}, {how}" if noise.paired else f"{noise.unit}, {how}"
     if not noise.can_tell:

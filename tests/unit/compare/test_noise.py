@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from fractions import Fraction
 
 import pytest
 
 from agent.compare.noise import median_chance, sign_chance
+from agent.compare.steps import step_times
 from agent.compare.table import compare_traces
+from agent.core.kernels import KernelTable, Step
+from tests.builders import rank_trace, signature, stats
 from tests.unit.compare.runs import run
 
 
@@ -106,3 +110,60 @@ def test_different_ranks_are_compared_as_two_samples():
     diff = compare_traces(base, new)
     assert not diff.noise.paired
     assert (diff.noise.n_base, diff.noise.n_new) == (4, 5)
+
+
+def stepped(*times: int, label: str = "0", rank: int | None = None, loose: int = 0):
+    """A rank of steps 1 us apart, each with A as long as given and B of 50 ns, and loose Bs."""
+    one, other = signature("A/a"), signature("B/b")
+    n = len(times)
+    starts = [start for at in range(n) for start in (1_000 * at, 1_000 * at + 500)]
+    durations = [duration for time in times for duration in (time, 50)]
+    size = 2 * n + loose
+    table = KernelTable(
+        (one, other),
+        array("I", [0, 1] * n + [1] * loose),
+        array("q", [*starts, *range(1_000 * n, 1_000 * n + loose)]),
+        array("q", [*durations, *[50] * loose]),
+        array("i", [0] * size),
+        array("q", [7] * size),
+        array("q", [-1] * size),
+    )
+    kernels = {one: stats(n, sum(times)), other: stats(n + loose, 50 * (n + loose))}
+    steps = tuple(Step("step[DECODE bs=1]", 1_000 * at, 1_000 * at + 900) for at in range(n))
+    return rank_trace(kernels, kernels=table, steps=steps, label=label, rank=rank)
+
+
+def test_one_rank_with_steps_is_compared_by_its_steps():
+    """One pass fewer is no difference of a pass; A takes longer in each, B is as long."""
+    base, new = run(stepped(*range(100, 108))), run(stepped(*range(120, 127)))
+    noise = compare_traces(base, new).noise
+    assert (noise.unit, noise.paired, noise.n_base, noise.n_new) == ("steps", False, 8, 7)
+    a, b = noise.spreads
+    assert (a.outside, a.delta.median, b.outside, b.delta.median) == (True, 19.5, False, 0)
+
+
+def test_kernels_outside_of_steps_are_in_no_step():
+    assert step_times(run(stepped(100, 110, loose=3))) == [{"A": 100, "B": 50}, {"A": 110, "B": 50}]
+
+
+def test_steps_are_added_up_over_ranks():
+    two = run(stepped(100, 110, rank=0), stepped(200, 220, label="1", rank=1))
+    assert step_times(two) == [{"A": 300, "B": 100}, {"A": 330, "B": 100}]
+
+
+def test_ranks_that_can_tell_are_preferred_to_steps():
+    side = run(*[stepped(100, 110, label=str(rank), rank=rank) for rank in range(6)])
+    assert compare_traces(side, side).noise.unit == "ranks"
+
+
+def test_two_steps_cannot_tell():
+    noise = compare_traces(run(stepped(100, 101)), run(stepped(120, 121))).noise
+    assert (noise.unit, noise.can_tell) == ("steps", False)
+
+
+def test_steps_that_the_calls_contradict_are_no_spread():
+    base = run(stepped(*range(100, 108)))
+    few = stepped(*range(120, 124))
+    doubled = {one: stats(2 * found.count, found.time_ns) for one, found in few.stats.items()}
+    object.__setattr__(few, "stats", doubled)
+    assert compare_traces(base, run(few)).noise.unit == "none"
