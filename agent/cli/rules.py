@@ -151,11 +151,15 @@ def import_(
         raise UsageError(
             "CL006", "there is a file already", location=str(output), hint="--force replaces it"
         )
-    report = import_file(file, engine=engine, model=model, categories=_mapping(category or []))
+    mapping = _mapping(category or [])
+    target = str(output) if output is not None else "imported rules"
+    report = import_file(file, engine=engine, model=model, categories=mapping, target=target)
     for finding in report.findings:
         where = f"{finding.location}: " if finding.location else ""
         talk(f"{where}{finding.code} {finding.message}")
     write_result(report.imported.text, output)
+    if output is not None:
+        talk("it extends nothing: where it is in force, the built-in rules are not")
     return 1 if any(finding.severity == "error" for finding in report.findings) else 0
 
 

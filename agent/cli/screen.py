@@ -15,7 +15,7 @@ from agent.errors import LabelAgentError, RuleFileError, UsageError
 REPORT_SUFFIXES = frozenset({".html", ".md", ".svg"})
 """No trace found in a folder has one: an earlier report there may be written again."""
 MIN_WIDTH, PIPE_WIDTH = 40, 80
-EXPLAINED = "docs/findings.md explains every code and what to do"
+EXPLAINED = "docs/findings.md, beside the README, says what each code asks for"
 
 
 def print_anything() -> None:

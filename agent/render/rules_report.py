@@ -63,6 +63,8 @@ def rules_text(ruleset: RuleSet, rules: Sequence[Rule]) -> str:
         f"{len(rules)} of {len(ruleset.rules)} rules of {shown(ruleset.name)} "
         f"version {ruleset.version}, digest {ruleset.digest[:12]}"
     )
+    named = ", ".join(sorted(shown(one) for one in ruleset.category_ids))
+    lines.append(f"{len(ruleset.category_ids)} categories: {named}")
     return "\n".join(lines) + "\n"
 
 

@@ -23,14 +23,16 @@ def read_rule_text(path: str | Path, *, what: str = "rule file") -> str:
         content = _read_bytes(Path(path))
     except (OSError, ValueError) as err:
         why = getattr(err, "strerror", None) or str(err)
-        finding = Finding("RS001", f"cannot read the {what}: {why}", location=str(path))
+        message, hint = f"cannot read the {what}: {why}", "check the path"
+        finding = Finding("RS001", message, location=str(path), hint=hint)
         raise rule_file_error([finding]) from err
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as err:
         line = content.count(b"\n", 0, err.start) + 1
         message = f"not UTF-8: byte 0x{content[err.start]:02x}"
-        raise rule_file_error([Finding("RS001", message, location=f"{path}:{line}")]) from err
+        where, hint = f"{path}:{line}", "save it as UTF-8"
+        raise rule_file_error([Finding("RS001", message, location=where, hint=hint)]) from err
 
 
 def find_rule_file(start: Path) -> Path | None:

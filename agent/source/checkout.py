@@ -146,14 +146,18 @@ def open_checkout(name: str, folder: Path, commit: str = "") -> GitCheckout | Fo
         SourceError: git is missing or refuses the repository (`dubious ownership`).
     """
     if not folder.is_dir():
-        raise CheckoutNotFound("SC001", "no such folder", location=str(folder))
+        hint = "--repo NAME=DIR names the folder of a checkout"
+        raise CheckoutNotFound("SC001", "no such folder", location=str(folder), hint=hint)
     top = _git_place(folder)
     if top is None:
         if commit and not commit.startswith("sha256:"):
             raise CommitMismatch("SC002", f"{name!r} is not a git repository: no commit {commit!r}")
         opened = FolderCheckout(name, folder)
         if not opened.tree(opened.info.commit):
-            raise CheckoutNotFound("SC001", "the folder holds no files", location=str(folder))
+            hint = "name the folder that holds the sources"
+            raise CheckoutNotFound(
+                "SC001", "the folder holds no files", location=str(folder), hint=hint
+            )
         return opened
     head = commit or top.head
     checkout = GitCheckout(name, folder, top.prefix, head)

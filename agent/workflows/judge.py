@@ -145,10 +145,12 @@ def _text(path: str) -> str:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_FILE + 1)
         if len(content) > MAX_FILE:
-            raise UsageError("RV021", f"larger than {MAX_FILE >> 20} MiB", location=path)
+            message, hint = f"larger than {MAX_FILE >> 20} MiB", "split it into several files"
+            raise UsageError("RV021", message, location=path, hint=hint)
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as err:
-        raise UsageError("RV021", "the proposals are not UTF-8", location=path) from err
+        message, hint = "the proposals are not UTF-8", "one proposal a line, as JSON in UTF-8"
+        raise UsageError("RV021", message, location=path, hint=hint) from err
     except OSError as err:
         what = f"cannot read the proposals: {err.strerror}"
         raise UsageError("RV021", what, location=path, hint="check the path") from err

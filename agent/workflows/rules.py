@@ -153,8 +153,11 @@ def import_file(
     engine: str = "",
     model: str = "",
     categories: Mapping[str, str] | None = None,
+    target: str = "imported rules",
 ) -> ImportReport:
     """Make a rule file of another tool's rules: JSON of gputrc2graph, else CSV.
+
+    Findings of the result are located in `target`.
 
     Raises:
         RuleFileError: the file has neither form; it carries all findings.
@@ -172,7 +175,7 @@ def import_file(
         )
     else:
         imported = import_csv(text, categories=categories, source=source)
-    linted = lint_rules(parse_rules(imported.text))
+    linted = lint_rules(parse_rules(imported.text, source=target), source=target)
     return ImportReport(imported, (*imported.findings, *linted))
 
 
