@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agent.compare.figures import Millis, fraction_of, percent
+from agent.compare.figures import Millis, fraction_of, percent, ratio_text
 from agent.compare.work import Work, count_ranks
 from agent.core.kernels import RankTrace, Signature, Trace
 from agent.core.proposals import Finding
@@ -139,8 +139,8 @@ def _no_common_ratio(work: Work) -> Finding:
         "DF105",
         "no common ratio of calls: at most"
         f" {len(consensus.agreeing)} of {consensus.shared} shared {work.basis}"
-        f" ({float(100 * consensus.share):.0f} % of their time) agree on one,"
-        f" {float(consensus.ratio):.4g}; the sides ran different work",
+        f" ({percent(consensus.share, 0, signed=False)} of their time) agree on one,"
+        f" {ratio_text(consensus.ratio)}; the sides ran different work",
         "capture both sides with the same requests and the same number of passes",
     )
 

@@ -40,7 +40,7 @@ from agent.render.phrases import (
     totals_phrase,
     unpinned_phrase,
 )
-from agent.render.units import Millis, share
+from agent.render.units import Millis, millis_of, share
 from agent.render.waterfall import diff_bars, raw_amounts
 
 
@@ -53,7 +53,7 @@ def diff_markdown(diff: TraceDiff, *, top: int = 10, sort: Sort = "time") -> str
 
 
 def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
-    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    millis = millis_of(diff)
     sections = [
         _first(diff, millis),
         _categories(diff, millis, sort),

@@ -16,7 +16,7 @@ from agent.core.text import shown
 from agent.render.delimited import csv_text
 from agent.render.diff_detail import SHOWN_TARGETS
 from agent.render.phrases import headline, kernel_target_phrase, place
-from agent.render.units import Millis
+from agent.render.units import millis_of
 
 HEAD = (
     "part",
@@ -45,7 +45,7 @@ def diff_csv(diff: TraceDiff, *, kernels: bool = False) -> str:
 
 def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
     """Write `::error` for failed gates, `::warning` for findings, `::notice` for the result."""
-    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    millis = millis_of(diff)
     lines = [_annotation("warning", finding.code, finding.message) for finding in diff.findings]
     lines.append(_annotation("notice", "label-agent", headline(diff, millis)))
     lines += [

@@ -28,7 +28,7 @@ from agent.render.phrases import (
     ruleset_phrase,
     totals_phrase,
 )
-from agent.render.units import Millis
+from agent.render.units import Millis, millis_of
 from agent.render.waterfall import Bar, diff_bars, raw_amounts
 
 WIDE = 110
@@ -44,11 +44,6 @@ def diff_text(diff: TraceDiff, *, width: int = 80, top: int = 10, sort: Sort = "
         sections.append(wrapped(f"=== {name}", width))
         sections.append(_whole(part, width, top, sort))
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
-
-
-def millis_of(diff: TraceDiff) -> Millis:
-    """Choose the decimals of a comparison."""
-    return Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
 
 
 def _whole(diff: TraceDiff, width: int, top: int, sort: Sort) -> list[str]:

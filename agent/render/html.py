@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from agent.compare.figures import Millis, fraction_of, percent
+from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary, summarise
 from agent.compare.table import TraceDiff
@@ -55,7 +55,7 @@ from agent.render.selection import (
     top_unlabelled,
 )
 from agent.render.svg import waterfall_figure
-from agent.render.units import share
+from agent.render.units import Millis, millis_of, share
 
 BROAD, SLIM = 1130, 376
 IMPACTS = 25
@@ -76,7 +76,7 @@ def label_html(
 ) -> str:
     """Write one run; `top` bounds the unlabelled kernels, `kernels` those of one category."""
     side = summarise(labelled)
-    millis = Millis.fitting(side.kernel_ns)
+    millis = millis_of(side)
     contents = [
         f"<h1>{text(side.name)}</h1>",
         *_notes(label_findings(labelled, side)),
@@ -93,7 +93,7 @@ def label_html(
 
 
 def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
-    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    millis = millis_of(diff)
     return [
         paragraph(headline(diff, millis), css="lead"),
         *_notes(diff.findings),

@@ -28,7 +28,7 @@ from agent.render.selection import (
     label_kernels,
     top_unlabelled,
 )
-from agent.render.units import Millis, share
+from agent.render.units import Millis, millis_of, share
 
 
 def label_text(
@@ -44,7 +44,7 @@ def label_text(
     `kernels` lists as many of each category, with the rule that labels them.
     """
     side = summarise(labelled)
-    millis = Millis.fitting(side.kernel_ns)
+    millis = millis_of(side)
     lines = wrapped(f"{side.name}: {totals_phrase(side, millis)}", width, rest="  ")
     lines += _facts(labelled, side, millis, width)
     lines += ["", *_category_table(labelled, side, millis, width, rollup=rollup)]
@@ -59,7 +59,7 @@ def label_markdown(
 ) -> str:
     """Write the same as a Markdown document that pastes into a pull request."""
     side = summarise(labelled)
-    millis = Millis.fitting(side.kernel_ns)
+    millis = millis_of(side)
     lines = [f"### {cell(side.name)}", "", f"{totals_phrase(side, millis)}", ""]
     for phrase in (ranks_phrase(side, millis), replay_phrase(side)):
         lines += [cell(phrase), ""] if phrase else []

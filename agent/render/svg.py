@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from html import escape
 
-from agent.compare.figures import Millis
 from agent.compare.table import TraceDiff
 from agent.core.text import shown
 from agent.render.columns import cut_middle
 from agent.render.phrases import headline, ledger_title
+from agent.render.units import Millis, millis_of
 from agent.render.waterfall import Bar, diff_bars
 
 ROW = 26
@@ -63,7 +63,7 @@ _DARK_GROUND = "@media (prefers-color-scheme: dark) { .ground { fill: #0d1117; }
 def _svg(diff: TraceDiff, width: int, inner: str) -> str:
     bars = diff_bars(diff) if diff.ledger.entries else ()
     height = ROW * max(len(bars), 1) + 2 * HEAD
-    millis = Millis.fitting(max(diff.base.kernel_ns, diff.new.kernel_ns))
+    millis = millis_of(diff)
     unit = "ms at equal work" if diff.ledger_per_pass else "ms"
     title = f"{ledger_title(diff)}, {unit}: {headline(diff, millis)}"
     drawn = _draw(bars, width, millis) if bars else _nothing()

@@ -1,12 +1,21 @@
-"""Shares and effects as text; times are written by `agent.compare.figures.Millis`."""
+"""Times, shares and effects as text, the same in every kind of report."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from agent.compare.figures import Millis, percent
+from agent.compare.sides import SideSummary
+from agent.compare.table import TraceDiff
 
-__all__ = ["Millis", "effect", "share", "small"]
+__all__ = ["Millis", "effect", "millis_of", "share", "small"]
+
+
+def millis_of(shown: TraceDiff | SideSummary) -> Millis:
+    """Choose the decimals of a report: those its largest total needs."""
+    if isinstance(shown, SideSummary):
+        return Millis.fitting(shown.kernel_ns)
+    return Millis.fitting(max(shown.base.kernel_ns, shown.new.kernel_ns))
 
 
 def share(part: int, whole: int) -> str:

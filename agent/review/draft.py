@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.kernels import Signature, SignatureStats, Trace
+from agent.core.kernels import Trace
 from agent.core.names import canonical_name
 from agent.core.proposals import Origin, Verdict
-from agent.core.rules import Acceptance, CategoryId, Label, Rule, RuleId, RuleSet
+from agent.core.rules import Acceptance, CategoryId, Rule, RuleId, RuleSet
 from agent.review.gatenames import is_catch_all
 from agent.review.naming import new_rule_id
 from agent.ruleset.codec import builtin_version, parse_rules
@@ -22,6 +22,8 @@ from agent.ruleset.failure import rule_file_error
 from agent.ruleset.files import RULE_FILE
 from agent.ruleset.lint import lint_rules
 from agent.ruleset.match import Matcher, Pattern
+from agent.ruleset.moves import Move as NameMove
+from agent.ruleset.moves import moved_names
 from agent.ruleset.overlap import declares
 from agent.ruleset.writing import file_text
 
@@ -136,17 +138,13 @@ def what_moves(trace: Trace | None, old: RuleSet, new: RuleSet) -> Moves:
     """Compare the labels of a trace under two rule sets."""
     if trace is None:
         return Moves()
-    before, after = Matcher(old), Matcher(new)
-    groups: dict[tuple[CategoryId, CategoryId], list[tuple[Signature, SignatureStats, Label]]] = {}
-    for signature, stats in trace.stats.items():
-        was, now = before.label(signature), after.label(signature)
-        if was.category != now.category:
-            key = (was.category, now.category)
-            groups.setdefault(key, []).append((signature, stats, was))
+    moved = moved_names(trace, old, new)
+    groups: dict[tuple[CategoryId, CategoryId], list[NameMove]] = {}
+    for one in moved:
+        groups.setdefault((one.before, one.after), []).append(one)
     moves = [_move(key, members) for key, members in groups.items()]
     moves.sort(key=lambda move: (-move.time_ns, move.category_from, move.category_to))
-    members = [entry for group in groups.values() for entry in group]
-    return Moves(tuple(moves), _kernels(members), trace.kernel_ns)
+    return Moves(tuple(moves), _kernels(moved), trace.kernel_ns)
 
 
 def _check_clean(extended: RuleSet, added: RuleId, name: str) -> None:
@@ -231,25 +229,21 @@ def _overridden(rule: Rule, ruleset: RuleSet, name: str) -> RuleId | None:
     return None
 
 
-def _move(
-    key: tuple[CategoryId, CategoryId], members: Sequence[tuple[Signature, SignatureStats, Label]]
-) -> Move:
+def _move(key: tuple[CategoryId, CategoryId], members: Sequence[NameMove]) -> Move:
     return Move(
         *key,
-        names=len({signature.name for signature, _, _ in members}),
-        count=sum(stats.count for _, stats, _ in members),
-        time_ns=sum(stats.time_ns for _, stats, _ in members),
-        rules=tuple(sorted({label.rule_id for *_, label in members if label.rule_id})),
+        names=len({one.name for one in members}),
+        count=sum(one.count for one in members),
+        time_ns=sum(one.time_ns for one in members),
+        rules=tuple(sorted({one.rule_before for one in members if one.rule_before})),
     )
 
 
-def _kernels(
-    members: Iterable[tuple[Signature, SignatureStats, Label]],
-) -> tuple[tuple[str, int, int], ...]:
+def _kernels(moved: Iterable[NameMove]) -> tuple[tuple[str, int, int], ...]:
     sums: dict[str, tuple[int, int]] = {}
-    for signature, stats, _ in members:
-        count, time_ns = sums.get(signature.name, (0, 0))
-        sums[signature.name] = (count + stats.count, time_ns + stats.time_ns)
+    for one in moved:
+        count, time_ns = sums.get(one.name, (0, 0))
+        sums[one.name] = (count + one.count, time_ns + one.time_ns)
     rows = [(name, *sums[name]) for name in sums]
     return tuple(sorted(rows, key=lambda row: (-row[2], row[0])))
 
