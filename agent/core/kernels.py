@@ -164,6 +164,10 @@ class TraceInfo:
     properties: tuple[tuple[str, str], ...] = ()
 
 
+_IMPORT_ROOTS = frozenset({"", "lib", "python", "src"})
+"""Folders that hold packages, in checkouts and where they are installed."""
+
+
 @dataclass(frozen=True, slots=True)
 class FrameUse:
     """A Python function on the stack of launches of one signature.
@@ -179,10 +183,19 @@ class FrameUse:
     launches: int
 
     def is_in(self, path: str) -> bool:
-        """Tell whether its path ends as a checkout's path does, by two parts or all it has."""
+        """Tell whether its path ends as a checkout's path does, by two parts or all it has.
+
+        Where both go on with a folder in common, they differ in between: `engine/srt/layers/a.py`
+        is not `engine/other/layers/a.py`.
+        """
         seen, stands = self.path.replace("\\", "/").split("/"), path.split("/")
-        known = min(len(seen), len(stands), 2)
-        return seen[-known:] == stands[-known:]
+        shared = 0
+        for one, other in zip(reversed(seen), reversed(stands), strict=False):
+            if one != other:
+                break
+            shared += 1
+        above = set(seen[: len(seen) - shared]) & set(stands[: len(stands) - shared])
+        return shared >= min(len(seen), len(stands), 2) and not above - _IMPORT_ROOTS
 
 
 @dataclass(frozen=True, slots=True)

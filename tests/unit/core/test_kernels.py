@@ -18,6 +18,10 @@ from agent.core.kernels import FrameUse
         ("/opt/srt/mla.py", "python/srt/mha.py", False),
         ("mla.py", "python/srt/mla.py", True),
         ("/opt/srt/mla.py", "mla.py", True),
+        ("/w/engine/python/engine/srt/layers/a.py", "python/engine/other/run/layers/a.py", False),
+        ("/site-packages/engine/srt/layers/a.py", "python/engine/other/layers/a.py", False),
+        ("/home/u/python/lib/engine/srt/layers/a.py", "python/engine/srt/layers/a.py", True),
+        ("layers/a.py", "python/engine/other/layers/a.py", True),
     ],
     ids=[
         "an installed package",
@@ -26,6 +30,10 @@ from agent.core.kernels import FrameUse
         "another file",
         "a bare name seen",
         "a bare path",
+        "another part of the package",
+        "another part of the installed package",
+        "a folder of packages above",
+        "too short to tell",
     ],
 )
 def test_a_frame_is_in_the_file_whose_path_ends_alike(seen: str, path: str, same: bool) -> None:
