@@ -204,17 +204,28 @@ def _drop_copies(ranks: Sequence[RankTrace]) -> tuple[list[RankTrace], list[Find
     """Leave out a rank that is another one's copy under a second name."""
     kept: list[RankTrace] = []
     found: list[Finding] = []
-    seen: dict[tuple[object, ...], RankTrace] = {}
+    seen: dict[tuple[object, ...], list[RankTrace]] = {}
     for rank in ranks:
-        identity = (*_figures(rank), rank.rank, rank.label, rank.stage)
-        if rank.kernels is None or identity not in seen:
-            seen[identity] = rank
+        alike = seen.setdefault((*_figures(rank), rank.stage), [])
+        first = next((other for other in alike if _is_copy(rank, other)), None)
+        if first is None:
+            alike.append(rank)
             kept.append(rank)
             continue
-        first = seen[identity].info.source
-        message = f"the same events as {first}, counted once"
+        message = f"the same events as {first.info.source}, counted once"
         found.append(Finding("TR041", message, severity="warning", location=rank.info.source))
     return kept, found
+
+
+def _is_copy(rank: RankTrace, other: RankTrace) -> bool:
+    """Tell a copy: the same events in another file, and no number says that it is another rank."""
+    numbers = {rank.rank, other.rank}
+    return (
+        rank.kernels is not None
+        and rank.info.source != other.info.source
+        and (len(numbers) == 1 or None in numbers)
+        and rank.kernels == other.kernels
+    )
 
 
 def _with_labels(ranks: Sequence[RankTrace]) -> list[RankTrace]:

@@ -1,0 +1,155 @@
+"""Which launch and which operator a kernel belongs to, where ids are shared, wrong or missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.core.kernels import RankTrace
+from agent.traces.reader import read_trace
+
+Event = dict[str, Any]
+
+
+def event(cat: str, name: str, ts: float, dur: float, tid: int = 1, **args: Any) -> Event:
+    args = {key.replace("_", " ") if key != "correlation" else key: args[key] for key in args}
+    place = {"ph": "X", "cat": cat, "name": name, "pid": 9, "tid": tid, "ts": ts, "dur": dur}
+    return {**place, "args": args}
+
+
+def op(name: str, ts: float, dur: float, external: int = 0, tid: int = 1, **args: Any) -> Event:
+    ids = {"External_id": external} if external else {}
+    return event("cpu_op", name, ts, dur, tid, **ids, **args)
+
+
+def launch(
+    ts: float, correlation: int, name: str = "hipLaunchKernel", tid: int = 1, cat: str = "runtime"
+) -> Event:
+    return event(f"cuda_{cat}", name, ts, 2, tid, correlation=correlation)
+
+
+def kernel(name: str, ts: float, correlation: int, external: int | None = None) -> Event:
+    ids = {} if external is None else {"External_id": external}
+    return event("kernel", name, ts, 10, 7, correlation=correlation, **ids)
+
+
+def read(folder: Path, events: list[Event], *, backwards: bool = False) -> RankTrace:
+    path = folder / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events[::-1] if backwards else events}))
+    (rank,) = read_trace(path).ranks
+    return rank
+
+
+def ops(rank: RankTrace) -> dict[str, str]:
+    return {signature.name: signature.op for signature in rank.stats}
+
+
+@pytest.fixture(params=[False, True], ids=["in order", "backwards"])
+def backwards(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def test_an_external_id_that_repeats_the_correlation_names_no_operator(
+    tmp_path: Path, backwards: bool
+) -> None:
+    events = [
+        op("aten::wrong", 500, 10, external=5),
+        op("aten::outer", 0, 100, external=1),
+        op("aten::inner", 10, 20, external=2),
+        op("aten::elsewhere", 10, 20, external=3, tid=2),
+        launch(15, 5),
+        launch(50, 6),
+        launch(200, 7),
+        kernel("k5", 300, 5, external=5),
+        kernel("k6", 320, 6, external=6),
+        kernel("k7", 340, 7, external=7),
+    ]
+    rank = read(tmp_path, events, backwards=backwards)
+    assert ops(rank) == {"k5": "aten::inner", "k6": "aten::outer", "k7": ""}
+    assert dict(rank.info.properties)["linking"] == "enclosure"
+
+
+def test_an_external_id_of_its_own_names_the_operator(tmp_path: Path, backwards: bool) -> None:
+    events = [
+        op("aten::outer", 0, 100, external=1),
+        op("aten::inner", 10, 20, external=2),
+        launch(15, 5),
+        kernel("k", 300, 5, external=2),
+        kernel("no launch", 400, 99, external=1),
+        kernel("nothing", 500, 98),
+    ]
+    rank = read(tmp_path, events, backwards=backwards)
+    assert ops(rank) == {"k": "aten::inner", "no launch": "aten::outer", "nothing": ""}
+
+
+def test_nested_casts_count_once_with_the_innermost_dtypes(tmp_path: Path, backwards: bool) -> None:
+    types = ["c10::BFloat16", "c10::Float8_e4m3fnuz"]
+    events = [
+        op("aten::to", 0, 100, external=4),
+        op("aten::_to_copy", 5, 90, external=4),
+        op("aten::copy_", 10, 80, external=4, Input_type=types),
+        launch(15, 5),
+        kernel("k", 300, 5, external=4),
+    ]
+    rank = read(tmp_path, events, backwards=backwards)
+    (signature,) = rank.stats
+    assert (signature.op, signature.input_dtypes) == ("aten::copy_", tuple(types))
+    assert (rank.count, rank.kernel_ns) == (1, 10_000)
+
+
+def test_every_kernel_of_a_replay_counts_and_has_no_operator(
+    tmp_path: Path, backwards: bool
+) -> None:
+    events = [op("aten::outer", 0, 1_000, external=1)]
+    for at, n_kernels in ((10, 4), (500, 2), (800, 0)):
+        events.append(launch(at, at, name="hipGraphLaunch"))
+        events += [kernel(f"k{n}", at + 20 + 12 * n, at, external=1) for n in range(n_kernels)]
+    rank = read(tmp_path, events, backwards=backwards)
+    assert set(ops(rank).values()) == {""}
+    assert rank.replays.kernels_per_launch == (4, 2, 0)
+    assert (rank.count, rank.replays.kernels, rank.replays.time_ns) == (6, 6, 60_000)
+
+
+def test_a_correlation_that_comes_again_belongs_to_the_last_launch_before(
+    tmp_path: Path, backwards: bool
+) -> None:
+    """Two captures joined in one file, or ids that started again."""
+    events = [
+        op("aten::first", 0, 50),
+        launch(10, 5),
+        kernel("a", 100, 5),
+        op("aten::second", 1_000, 50),
+        launch(1_010, 5),
+        kernel("b", 1_100, 5),
+        launch(2_000, 5, name="hipGraphLaunch"),
+        kernel("c", 2_100, 5),
+        kernel("d", 2_200, 5),
+    ]
+    rank = read(tmp_path, events, backwards=backwards)
+    assert ops(rank) == {"a": "aten::first", "b": "aten::second", "c": "", "d": ""}
+    assert {signature.name for signature in rank.stats if signature.replayed} == {"c", "d"}
+    assert rank.replays.kernels_per_launch == (2,)
+
+
+def test_a_graph_launch_under_two_names_is_one(tmp_path: Path, backwards: bool) -> None:
+    """The runtime's call and the driver's inside it share their correlation."""
+    events = []
+    for at in (10, 500):
+        events += [
+            launch(at, at, name="cudaGraphLaunch"),
+            launch(at + 1, at, name="cuGraphLaunch", cat="driver"),
+            kernel("k", at + 100, at),
+            kernel("l", at + 200, at),
+        ]
+    rank = read(tmp_path, events, backwards=backwards)
+    assert rank.replays.kernels_per_launch == (2, 2)
+    assert not {"TR050"} & {finding.code for finding in rank.findings}
+
+
+def test_thousands_of_calls_and_kernels_with_one_correlation_are_linked(tmp_path: Path) -> None:
+    events = [launch(10 * at, 0) for at in range(20_000)]
+    events += [kernel("k", 300_000 + 10 * at, 0) for at in range(20_000)]
+    assert read(tmp_path, events).count == 20_000
