@@ -8,9 +8,12 @@ launches are not known, and the host's own times where there is nothing else.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, compress, islice
+from operator import add, ne
 from typing import Final
 
 from agent.core.kernels import Step
@@ -29,6 +32,9 @@ _KINDS: Final = tuple(
 """Steps of `torch.profiler`, SGLang, vLLM, and numbered ones; the first kind found counts."""
 
 
+_NO_STEP: Final = -1
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Annotation:
     """One annotated range in the file's clock; `stream` is "" on the host."""
@@ -45,7 +51,7 @@ class Launched:
 
     start_ns: Sequence[int]
     duration_ns: Sequence[int]
-    launched_ns: Sequence[int | None]
+    launched_ns: Iterable[int | None]
 
 
 def is_step(name: str) -> bool:
@@ -81,25 +87,46 @@ def _of_one_stream(steps: Iterable[Annotation]) -> list[Annotation]:
 
 
 def _where_launched(host: Sequence[Annotation], launched: Launched) -> list[Annotation]:
-    """Move steps from the host's time to that of the events launched in them."""
-    starts = [step.start_ns for step in host]
-    step_at: dict[int, int] = {}
-    placed: dict[int, tuple[int, int]] = {}
+    """Move steps from the host's time to that of the events launched in them.
+
+    Events of one step mostly stand together, so they are measured run by run.
+    """
     if not host:
         return []
-    for start, duration, at in zip(
-        launched.start_ns, launched.duration_ns, launched.launched_ns, strict=True
-    ):
-        if at is None:
-            continue
-        step = step_at.get(at)
-        if step is None:
-            step = step_at[at] = bisect_right(starts, at) - 1
-        if step < 0 or at >= host[step].end_ns:
-            continue
-        first, last = placed.get(step, (start, start))
-        placed[step] = (min(first, start), max(last, start + duration))
-    moved = [
+    steps = array("i", map(_StepOf(host).__getitem__, launched.launched_ns))
+    placed: dict[int, tuple[int, int]] = {}
+    for begin, end in _runs(steps):
+        starts = launched.start_ns[begin:end]
+        first, last = min(starts), max(map(add, starts, launched.duration_ns[begin:end]))
+        known = placed.get(steps[begin], (first, last))
+        placed[steps[begin]] = min(known[0], first), max(known[1], last)
+    placed.pop(_NO_STEP, None)
+    return sorted(
         replace(host[step], start_ns=first, end_ns=last) for step, (first, last) in placed.items()
-    ]
-    return sorted(moved)
+    )
+
+
+class _StepOf(dict[int | None, int]):
+    """The position of the step that a launch stands in, found once for each time of launch."""
+
+    def __init__(self, host: Sequence[Annotation]) -> None:
+        super().__init__({None: _NO_STEP})
+        self._host = host
+        self._starts = [step.start_ns for step in host]
+
+    def __missing__(self, at_ns: int | None) -> int:
+        assert at_ns is not None  # noqa: S101 - None is there from the start
+        step = bisect_right(self._starts, at_ns) - 1
+        inside = step >= 0 and at_ns < self._host[step].end_ns
+        self[at_ns] = step if inside else _NO_STEP
+        return self[at_ns]
+
+
+def _runs(values: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Give begin and end of each run of equal values."""
+    begin = 0
+    changes = map(ne, values, islice(values, 1, None))
+    for end in chain(compress(range(1, len(values)), changes), (len(values),)):
+        if end > begin:
+            yield begin, end
+        begin = end

@@ -252,7 +252,7 @@ def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
     if not rank.steps:
         return ()
     at = rank.launches.start_ns
-    launched = [None if launch == UNKNOWN else at[launch] for launch in links.launch]
+    launched = (None if launch == UNKNOWN else at[launch] for launch in links.launch)
     kernels = rank.kernels
     events = Launched(kernels.start_ns, kernels.duration_ns, launched)
     return place_steps(rank.steps, events, origin_ns)
