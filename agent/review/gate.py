@@ -35,6 +35,7 @@ from agent.review.gatetrace import (
     told_by_absence,
     unseen_conditions,
 )
+from agent.review.gatewords import cut_findings, prose_findings
 from agent.ruleset.match import Pattern
 from agent.ruleset.patterns import check_pattern
 from agent.source.names import is_generic_collective, origin_of
@@ -235,6 +236,12 @@ def _alternatives(docket: Docket) -> Iterator[Finding]:
         yield Finding("E_UNPROVEN_KERNEL", message, hint=hint)
 
 
+def _words(docket: Docket) -> Iterator[Finding]:
+    yield from prose_findings(docket.proposal.kernels)
+    kernels = docket.kernels() or (docket.taken or Taken()).listed
+    yield from cut_findings(docket.proposal.kernel, kernels)
+
+
 def _dtypes(docket: Docket) -> Iterator[Finding]:
     yield from dtype_findings(docket.proposal)
 
@@ -268,7 +275,7 @@ def _lookalikes(docket: Docket) -> Iterator[Finding]:
 _SYNTAX = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_NESTED_QUANTIFIER"})
 _FATAL = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_CATEGORY"})
 _FORM_CHECKS: tuple[Check, ...] = (
-    _category, _claims, _pattern, _names, _overrides, _alternatives, _decidable, _dtypes,
+    _category, _claims, _pattern, _names, _words, _overrides, _alternatives, _decidable, _dtypes,
 )  # fmt: skip
 _SOURCE_CHECKS: tuple[Check, ...] = (
     _examined, _examples, _trusted, _siblings, _traced, _lookalikes,
