@@ -10,8 +10,8 @@ that category, or as a time at the base's amount of work. `unlabelled` and `infe
 larger of both sides' kernel time so labelled, in per cent of all. `new-category` bounds the time of
 a category that only the new side has, in per cent of the new total. A negative number asks for a
 saving: `total>-2%` fails unless the total fell by at least 2 %. A gate on an increase fails, too,
-where the sides cannot be compared or the capture is incomplete: what cannot be judged has not
-passed.
+where the sides cannot be compared, the capture is incomplete or durations are corrupt: what cannot
+be judged has not passed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Literal
 
 from agent.compare.figures import Millis, fraction_of, percent
 from agent.compare.rows import CategoryRow, by_category
-from agent.compare.table import INCOMPARABLE, INCOMPLETE, TraceDiff
+from agent.compare.table import CORRUPT, INCOMPARABLE, INCOMPLETE, TraceDiff
 from agent.core.rules import UNLABELLED, CategoryId, RuleSet
 from agent.core.text import shown
 from agent.errors import UsageError
@@ -169,10 +169,14 @@ def _judge(gate: Gate, diff: TraceDiff) -> GateResult:
     match gate.kind:
         case "incomplete":
             failed = diff.base.capture.gaps or diff.new.capture.gaps
-            return GateResult(gate.expression, failed, _said(diff, "the capture is complete"))
+            return GateResult(
+                gate.expression, failed, _said(diff, INCOMPLETE, "the capture is complete")
+            )
         case "incomparable":
             return GateResult(
-                gate.expression, not diff.comparable, _said(diff, "the sides can be compared")
+                gate.expression,
+                not diff.comparable,
+                _said(diff, INCOMPARABLE, "the sides can be compared"),
             )
         case "new-category":
             return _judge_new(gate, diff)
@@ -182,10 +186,8 @@ def _judge(gate: Gate, diff: TraceDiff) -> GateResult:
             return _judge_increase(gate, diff)
 
 
-def _said(diff: TraceDiff, fine: str) -> str:
-    said = [
-        finding.message for finding in diff.findings if finding.code in INCOMPARABLE | INCOMPLETE
-    ]
+def _said(diff: TraceDiff, codes: frozenset[str], fine: str) -> str:
+    said = [finding.message for finding in diff.findings if finding.code in codes]
     return "; ".join(said) or fine
 
 
@@ -219,7 +221,7 @@ def _judge_grade(gate: Gate, diff: TraceDiff) -> GateResult:
 def _judge_increase(gate: Gate, diff: TraceDiff) -> GateResult:
     name = gate.subject
     if not diff.conclusive:
-        why = _said(diff, "no conclusion")
+        why = _said(diff, INCOMPARABLE | INCOMPLETE | CORRUPT, "no conclusion")
         return GateResult(gate.expression, failed=True, message=f"{name} cannot be judged: {why}")
     row = by_category(diff.categories).get(CategoryId(name))
     if gate.kind == "total":

@@ -37,6 +37,7 @@ from agent.errors import UsageError
 
 INCOMPARABLE = frozenset({"DF101", "DF102", "DF103", "DF104", "DF105"})
 INCOMPLETE = frozenset({"DF110", "DF111"})
+CORRUPT = frozenset({"DF112"})
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class TraceDiff(Tabular):
     @property
     def conclusive(self) -> bool:
         """Tell whether costs and savings may be claimed."""
-        return _conclusive(self.findings)
+        return _conclusive(self.findings, (self.base.capture, self.new.capture))
 
 
 def compare_traces(
@@ -161,8 +162,10 @@ def _compare(
     kernels, aliases = match_aliases(kernel_rows(base, new, rollup=rollup))
     rows = category_rows(kernels)
     captures = examine_captures(base.trace, new.trace)
-    claimed = not any(capture.gaps for capture in captures)
-    work = compare_work(base.trace, new.trace, rows, counted=claimed)
+    claimed = not any(capture.gaps or capture.corrupt for capture in captures)
+    work = compare_work(
+        base.trace, new.trace, rows, counted=not any(capture.gaps for capture in captures)
+    )
     replacements = suggest_replacements(rows, work.scale)
     totals = (base.trace.kernel_ns, new.trace.kernel_ns)
     against = Against(*totals, work.scale)
@@ -182,7 +185,7 @@ def _compare(
         ),
         targets=find_targets(rows, new, rollup=rollup),
         kernel_targets=find_kernel_targets(rows, new, replacements, scale=work.scale, rollup=rollup)
-        if _conclusive(findings)
+        if _conclusive(findings, captures)
         else (),
         replacements=replacements,
         aliases=aliases,
@@ -209,9 +212,9 @@ def _findings(
     work: Work,
     captures: tuple[Capture, Capture],
 ) -> tuple[Finding, ...]:
-    claimed = not any(capture.gaps for capture in captures)
+    counted = not any(capture.gaps for capture in captures)
     return (
-        *comparability_findings(base, new, work if claimed else None),
+        *comparability_findings(base, new, work if counted else None),
         *capture_findings(captures[0], "base"),
         *capture_findings(captures[1], "new"),
         *work_findings(work),
@@ -222,8 +225,9 @@ def _findings(
     )
 
 
-def _conclusive(findings: Iterable[Finding]) -> bool:
-    return not any(finding.code in INCOMPARABLE | INCOMPLETE for finding in findings)
+def _conclusive(findings: Iterable[Finding], captures: Iterable[Capture]) -> bool:
+    told = any(finding.code in INCOMPARABLE | INCOMPLETE for finding in findings)
+    return not told and not any(capture.corrupt for capture in captures)
 
 
 def _compare_parts(

@@ -7,10 +7,11 @@ import random
 import pytest
 
 from agent.compare.capture import examine_capture
+from agent.compare.gates import judge_gates, parse_gate
 from agent.compare.table import compare_traces
 from agent.core.kernels import ClippedTotal
 from agent.core.proposals import Finding
-from tests.unit.compare.runs import graph_rank, rank, run
+from tests.unit.compare.runs import graph_rank, rank, rules_for, run
 
 FULL = ("A/a", "B/b", "C/c", "C/c")
 HEAD, PIECE, TAIL = ("E/embed", "A/a"), ("A/a", "B/b", "C/c", "A/a"), ("A/a", "B/b", "C/c")
@@ -109,6 +110,21 @@ def test_corrupt_durations_carry_both_totals():
     said = next(finding.message for finding in diff.findings if finding.code == "DF112")
     assert "1600190000 ns as recorded, 340000 ns clipped" in said
     assert "unreliable" in said
+
+
+def test_nothing_is_claimed_from_corrupt_durations():
+    clipped = ClippedTotal(events=1, excess_ns=900)
+    kernels = {"GEMM/g": (2, 1_000), "MLA/m": (2, 500)}
+    rules = rules_for({"GEMM", "MLA"})
+    base = run(rank(kernels), rules=rules)
+    new = run(rank({**kernels, "GEMM/g": (2, 100)}, clipped=clipped), rules=rules)
+    diff = compare_traces(base, new)
+    assert (diff.comparable, diff.conclusive) == (True, False)
+    assert (diff.ledger.savings, diff.kernel_targets) == ((), ())
+    assert [entry.delta_ns for entry in diff.ledger.unclaimed] == [-900]
+    [result] = judge_gates([parse_gate("total>1%", rules)], diff)
+    assert result.failed
+    assert "corrupt durations on side new" in result.message
 
 
 def test_what_reading_found_is_passed_on_once_with_its_side():
