@@ -23,6 +23,7 @@ from agent.core.rules import CategoryId, LabelledTrace
 OUTSIDE = Fraction(1, 20)
 
 Times = Mapping[CategoryId, int]
+Exact = int | Fraction
 NoiseUnit = Literal["runs", "ranks", "steps", "none"]
 
 
@@ -126,16 +127,21 @@ def _judge(
         _spread(
             noise,
             category,
-            [Fraction(times.get(category, 0)) for times in befores],
-            [times.get(category, 0) / scale for times in afters],
+            [times.get(category, 0) for times in befores],
+            [_scaled(times.get(category, 0), scale) for times in afters],
         )
         for category in categories
     ]
     return Noise(noise.unit, noise.paired, noise.n_base, noise.n_new, tuple(spreads))
 
 
+def _scaled(time_ns: int, scale: Fraction) -> Exact:
+    """Divide by the scale; a whole number stays one, since fractions are slow to order."""
+    return time_ns if scale == 1 else time_ns / scale
+
+
 def _spread(
-    noise: Noise, category: CategoryId, before: Sequence[Fraction], after: Sequence[Fraction]
+    noise: Noise, category: CategoryId, before: Sequence[Exact], after: Sequence[Exact]
 ) -> Spread:
     base, new = _range(before), _range(after)
     if noise.paired:
@@ -179,16 +185,16 @@ def _least_chance(noise: Noise) -> Fraction:
     return median_chance(min(noise.n_new, total // 2), total // 2, noise.n_new, total)
 
 
-def _range(values: Sequence[Fraction]) -> Range:
-    return Range(min(values), _median(values), max(values))
+def _range(values: Sequence[Exact]) -> Range:
+    return Range(Fraction(min(values)), _median(values), Fraction(max(values)))
 
 
-def _median(values: Sequence[Fraction]) -> Fraction:
+def _median(values: Sequence[Exact]) -> Fraction:
     ordered = sorted(values)
     middle = len(ordered) // 2
     if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
+        return Fraction(ordered[middle])
+    return Fraction(ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _run_times(labelled: LabelledTrace, *, rollup: bool) -> Times:

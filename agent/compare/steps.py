@@ -5,8 +5,10 @@ A kernel belongs to the step it starts in; where two steps overlap, to the one t
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from operator import le
 
 from agent.core.kernels import RankTrace, Signature, Step
 from agent.core.rules import CategoryId, LabelledTrace
@@ -52,14 +54,32 @@ def _add_rank(
     table = rank.kernels
     if table is None or not times:
         return
-    find = step_finder(rank.steps)
-    categories = [_category(labelled, one, rollup=rollup) for one in table.signatures]
-    for number, start_ns, duration_ns in zip(
-        table.signature_id, table.start_ns, table.duration_ns, strict=True
-    ):
-        category, at = categories[number], find(start_ns)
-        if category is not None and at != OUTSIDE_STEPS:
-            times[at][category] = times[at].get(category, 0) + duration_ns
+    known = [_category(labelled, one, rollup=rollup) for one in table.signatures]
+    categories = list(dict.fromkeys(known))
+    number_of = [categories.index(category) for category in known]
+    for at, events in _events_of_steps(rank.steps, table.start_ns):
+        sums = [0] * len(categories)
+        numbers = map(number_of.__getitem__, table.signature_id[events])
+        for number, duration_ns in zip(numbers, table.duration_ns[events], strict=True):
+            sums[number] += duration_ns
+        for category, time_ns in zip(categories, sums, strict=True):
+            if category is not None and time_ns:
+                times[at][category] = times[at].get(category, 0) + time_ns
+
+
+def _events_of_steps(steps: Iterable[Step], starts: Sequence[int]) -> Iterator[tuple[int, slice]]:
+    """Give slices of events, each of one step; in time order, as most are, there is one a step."""
+    if all(map(le, starts, islice(starts, 1, None))):
+        ordered = in_order(steps)
+        for at, step in enumerate(ordered):
+            last = at + 1 == len(ordered)
+            end_ns = step.end_ns if last else min(step.end_ns, ordered[at + 1].start_ns)
+            yield at, slice(bisect_left(starts, step.start_ns), bisect_left(starts, end_ns))
+        return
+    find = step_finder(steps)
+    for position, start_ns in enumerate(starts):
+        if (at := find(start_ns)) != OUTSIDE_STEPS:
+            yield at, slice(position, position + 1)
 
 
 def _category(labelled: LabelledTrace, signature: Signature, *, rollup: bool) -> CategoryId | None:
