@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import Literal
 
@@ -170,12 +171,19 @@ def sign_chance(risen: int, fallen: int) -> Fraction:
 
 def median_chance(above_new: int, above: int, n_new: int, total: int) -> Fraction:
     """Give the chance of as lopsided a share of the `above` largest samples for the new side."""
+    of_new, of_base = _choices(n_new), _choices(total - n_new)
     ways = [
-        comb(n_new, count) * comb(total - n_new, above - count) if count <= above else 0
+        of_new[count] * of_base[above - count] if 0 <= above - count < len(of_base) else 0
         for count in range(n_new + 1)
     ]
     tail = min(sum(ways[: above_new + 1]), sum(ways[above_new:]))
     return min(Fraction(1), Fraction(2 * tail, comb(total, above)))
+
+
+@lru_cache(maxsize=4)
+def _choices(n: int) -> tuple[int, ...]:
+    """Give the ways to choose 0, 1, ... n of n things; every category asks for the same two."""
+    return tuple(comb(n, count) for count in range(n + 1))
 
 
 def _least_chance(noise: Noise) -> Fraction:
