@@ -20,7 +20,8 @@ def shown(text: str, *, limit: int = 0) -> str:
     """Give `text` as one line that is safe to print; cut after `limit` characters, with a note.
 
     Control, format (bidi, zero-width, tags), private-use and separator characters, invisible
-    letters and lone surrogates are escaped; a tab and a line end are, too.
+    letters, lone surrogates and noncharacters (no XML may hold U+FFFE) are escaped; a tab and a
+    line end are, too.
     """
     cut = len(text) - limit if limit and len(text) > limit else 0
     kept = text[: len(text) - cut]
@@ -40,9 +41,10 @@ def is_plain(text: str) -> bool:
 
 
 def _visible(char: str) -> str:
-    if unicodedata.category(char) not in _HIDDEN_CATEGORIES and char not in _INVISIBLE:
-        return char
     code = ord(char)
+    hidden = unicodedata.category(char) in _HIDDEN_CATEGORIES or char in _INVISIBLE
+    if not hidden and code & 0xFFFE != 0xFFFE and not 0xFDD0 <= code <= 0xFDEF:
+        return char
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -31,6 +31,9 @@ def test_printable_text_is_shown_verbatim(text: str) -> None:
         pytest.param("\ud800x", r"\ud800x", id="lone surrogate"),
         pytest.param("\U000e0041", r"\U000e0041", id="tag characters"),
         pytest.param("\u2028\u2029\ue000", r"\u2028\u2029\ue000", id="separators, private use"),
+        pytest.param(
+            "\ufffe\uffff\ufdd0\U0001ffff", r"\ufffe\uffff\ufdd0\U0001ffff", id="no characters"
+        ),
         pytest.param("\u3164\ufe0f", r"\u3164\ufe0f", id="invisible letters"),
     ],
 )
