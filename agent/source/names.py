@@ -95,6 +95,45 @@ def origin_of(raw: str) -> KernelOrigin:
     return "hip-global" if ref.cpp else "unknown"
 
 
+@lru_cache(maxsize=16_384)
+def template_arguments(raw: str) -> int | None:
+    """Count the template arguments of the function a demangled name is of; None if it is cut.
+
+    A bare name says nothing; one with a parameter list and no angle brackets has none.
+    """
+    ref, name = kernel_ref(raw), canonical_name(raw).replace(_ANONYMOUS, _PLACEHOLDER)
+    at = name.find(ref.base)
+    rest = name[at + len(ref.base) :] if at >= 0 and ref.base else ""
+    if rest.startswith("("):
+        return 0
+    parts = angle_parts(rest[1:]) if rest.startswith("<") else None
+    return None if parts is None else len(parts)
+
+
+def angle_parts(text: str) -> tuple[str, ...] | None:
+    """Split at its commas what stands before the `>` that closes it; None if nothing does."""
+    parts: list[str] = []
+    start = angles = round_ = 0
+    for at, char in enumerate(text):
+        if char in "([{":
+            round_ += 1
+        elif char in ")]}":
+            round_ -= 1
+        elif round_:
+            continue
+        elif char == "<":
+            angles += 1
+        elif char == ">" and text[at - 1 : at] != "-":
+            if not angles:
+                parts.append(text[start:at].strip())
+                return () if parts == [""] else tuple(parts)
+            angles -= 1
+        elif char == "," and not angles:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return None
+
+
 def is_generic_collective(raw: str) -> bool:
     """Tell whether a name is RCCL's `Generic` kernel, which does not name its collective."""
     return bool(re.search(r"nccl(?:Dev)?Kernel_Generic", raw))

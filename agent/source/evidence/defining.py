@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import re2
 
@@ -14,8 +15,10 @@ from agent.source.definitions import Definitions, spaces_agree
 from agent.source.evidence.case import Case
 from agent.source.evidence.contradictions import run_backend
 from agent.source.evidence.items import Item
-from agent.source.names import kernel_ref
+from agent.source.names import kernel_ref, template_arguments
+from agent.source.native.structure import native_file
 from agent.source.native.tables import table_arch
+from agent.source.native.templates import arity_agrees
 from agent.source.paths import is_python
 from agent.source.reach import Link
 
@@ -35,6 +38,8 @@ def check_definitions(case: Case) -> None:
             case.proven.add("BIN")
     if case.proven & {"DEF", "SKEL", "TAB"}:
         case.findings.extend(_unproven(case))
+    for item in case.defining():
+        _check_arity(case, item)
 
 
 def _unproven(case: Case) -> Iterator[Finding]:
@@ -46,6 +51,20 @@ def _unproven(case: Case) -> Iterator[Finding]:
         listed = ", ".join(repr(kernel_ref(name).qualified[:80]) for name in left[:3])
         message = f"{len(left)} of the kernels it is for are not defined by its evidence: {listed}"
         yield Finding("E_UNPROVEN_KERNEL", message)
+
+
+def _check_arity(case: Case, item: Item) -> None:
+    """Warn when the template takes another number of arguments than a kernel of its name shows."""
+    if item.head is None or item.file is None:
+        return
+    text = native_file(item.file.text)
+    for name in sorted(filter(partial(_accepts, item), case.names)):
+        shows = template_arguments(name)
+        if not arity_agrees(shows, text, item.head):
+            message = f"the kernel shows {shows} template arguments, its definition takes others"
+            hint = "the run may be of another version of the source: look before you accept"
+            case.findings.append(Finding("E_TEMPLATE_ARITY", message, "warning", item.place, hint))
+            return
 
 
 def _check_row(case: Case, item: Item) -> None:

@@ -56,10 +56,14 @@ class Item:
         found = self.definition or self.row or self.binary_symbol or self.instantiated
         return bool(found or (self.region and self.region.sites) or self.native_sites)
 
+    @property
+    def place(self) -> str:
+        """Give the path and first line that are cited."""
+        return f"{self.evidence.path}:{self.evidence.lines[0]}"
+
     def refuse(self, code: str, message: str, *, hint: str = "") -> None:
         """Add an error at the item's place."""
-        where = f"{self.evidence.path}:{self.evidence.lines[0]}"
-        self.findings.append(Finding(code, message, "error", where, hint))
+        self.findings.append(Finding(code, message, "error", self.place, hint))
 
 
 def read_item(evidence: Evidence, definitions: Definitions, names: Sequence[str]) -> Item:

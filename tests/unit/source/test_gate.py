@@ -311,6 +311,28 @@ def test_the_namespaces_of_a_name_must_be_those_of_the_definition(
 
 
 @pytest.mark.parametrize(
+    ("name", "warned"),
+    [
+        ("void kernlib::group_quant_kernel<float>(float*)", False),
+        ("void kernlib::group_quant_kernel<std::pair<int, float> >(float*)", False),
+        ("kernlib::group_quant_kernel", False),
+        ("void kernlib::group_quant_kernel<float, 128>(float*)", True),
+        ("kernlib::group_quant_kernel(float*)", True),
+    ],
+)
+def test_a_name_of_another_template_is_warned_of(serving: Serving, name: str, warned: bool) -> None:
+    verdict = serving.judge(
+        "Quant",
+        "group_quant_kernel",
+        serving.at("definition", "csrc/kernels/quant_kernels.cu", "group_quant_kernel(T* out)"),
+        serving.at("emission", "kernlib/ops/quant.py", "    group_quant(x, out)"),
+        kernels=(name,),
+    )
+    assert ("E_TEMPLATE_ARITY" in {one.code for one in verdict.findings}) is warned
+    assert verdict.admitted
+
+
+@pytest.mark.parametrize(
     ("row", "pattern", "code"),
     [
         ("mla_commented_out", "mla_commented_out", "E_IN_COMMENT"),

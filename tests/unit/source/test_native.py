@@ -9,11 +9,13 @@ import pytest
 from agent.core.proposals import Finding
 from agent.source.checkout import open_checkout
 from agent.source.definitions import Definitions
+from agent.source.names import template_arguments
 from agent.source.native.elf import elf_symbols
 from agent.source.native.manifests import BuildManifests
 from agent.source.native.sites import native_region
 from agent.source.native.structure import native_file
 from agent.source.native.tables import code_object_paths, table_arch, table_rows
+from agent.source.native.templates import arity_agrees
 from agent.source.parse import TreeCache
 from agent.source.snapshot import Snapshot, SourceFile, Store
 from tests.checkouts import commit_tree, elf_with, line_of
@@ -226,3 +228,48 @@ def test_the_quality_of_a_parse_is_stated(tmp_path: Path, text: str, quality: st
     definitions = Definitions(Snapshot(Store(checkout), checkout.info.commit), TreeCache())
     (found,) = definitions.find("void my_kernel(int)")
     assert (found.lines[0], found.parse) == (line_of(text, "my_kernel"), quality)
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "fits"),
+    [
+        ("template <typename T, int N> __global__ void k(T* x) {}", 2, True),
+        ("template <typename T, int N> __global__ void k(T* x) {}", 1, False),
+        ("template <typename T, int N = (1 > 0)> __global__ void k(T* x) {}", 2, True),
+        ("template <typename T, enable_if_t<is<T>::v, int> = 0> __global__ void k() {}", 2, True),
+        ("template <typename... T> __global__ void k(T... x) {}", 0, True),
+        ("template <int N, typename... T> __global__ void k(T... x) {}", 5, True),
+        ("template <int N, typename... T> __global__ void k(T... x) {}", 0, False),
+        ("__global__ void k(int x) {}", 0, True),
+        ("__global__ void k(int x) {}", 1, False),
+        ("__global__ void k(auto x) {}", 1, True),
+        ("template <> __global__ void k<float>(float* x) {}", 1, True),
+        ("template <int A> struct S { static __global__ void k(int x) {} };", 0, True),
+        ("template <int A> void f() {}\n__global__ void k(int x) {}", 0, True),
+        ("template <typename T, T v = T{}> __global__ void k(T x) {}", 2, True),
+    ],
+)
+def test_the_template_arguments_of_a_name_are_those_of_its_definition(
+    source: str, arguments: int, fits: bool
+) -> None:
+    file = native_file(source.encode())
+    [head] = file.heads
+    assert arity_agrees(arguments, file, head) is fits
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("void k<float, 8>(float*)", 2),
+        ("void ns::k<std::pair<int, int>, (Mode)1>(float*)", 2),
+        ("void k<f(int, int)::{lambda(int)#1}>(int)", 1),
+        ("k(int)", 0),
+        ("void k<>(int)", 0),
+        ("k", None),
+        ("void k<float, 8", None),
+    ],
+)
+def test_template_arguments_are_counted_from_a_demangled_name(
+    name: str, arguments: int | None
+) -> None:
+    assert template_arguments(name) == arguments
