@@ -1,4 +1,4 @@
-"""Whether the files of a run look like ranks of one run: ranks run the same kernels, by name.
+"""Whether the files of a run look like ranks of one run: GPUs of one vendor, kernels of one name.
 
 Files of one stage are compared with each other. Two are strangers where the names they share are
 under a quarter of all their names and hold under a quarter of their time, taken as the mean over
@@ -17,11 +17,16 @@ from agent.core.proposals import Finding
 from agent.core.text import shown
 
 STRANGE_BELOW = Fraction(1, 4)
+_HINT = "name the files of one run; compare two runs with diff"
 
 
 def stranger_findings(trace: Trace, side: str = "") -> tuple[Finding, ...]:
-    """Say where files of one stage run other kernels; `side` as for `capture_findings`."""
-    return tuple(_findings(trace.ranks, f"side {side}: " if side else ""))
+    """Say where files are of other GPUs, or run other kernels than the files of their stage.
+
+    `side` is as for `capture_findings`.
+    """
+    where = f"side {side}: " if side else ""
+    return (*_vendors(trace.ranks, where), *_findings(trace.ranks, where))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,17 @@ class _Group:
         for name, time_ns in other.times.items():
             times[name] = times.get(name, 0) + time_ns
         return _Group(min(self.first, other.first), times)
+
+
+def _vendors(ranks: Iterable[RankTrace], where: str) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for rank in ranks:
+        if rank.info.vendor != "unknown":
+            first.setdefault(rank.info.vendor, rank.info.source or rank.label)
+    if len(first) > 1:
+        told = ", ".join(f"{shown(first[one], limit=80)} is of {one}" for one in sorted(first))
+        message = f"{where}these files do not look like ranks of one run: {told}"
+        yield Finding("DF107", message, "warning", hint=_HINT)
 
 
 def _findings(ranks: Iterable[RankTrace], where: str) -> Iterator[Finding]:
@@ -97,5 +113,5 @@ def _finding(groups: list[_Group], where: str) -> Finding:
         f" kernel names, which hold {percent(_time_shared(one, other), 1, signed=False)} of their"
         f" time{more}",
         severity="warning",
-        hint="name the files of one run; compare two runs with diff",
+        hint=_HINT,
     )

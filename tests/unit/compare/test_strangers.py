@@ -33,6 +33,17 @@ def test_files_of_two_runs_in_one_folder_are_said_not_to_look_like_ranks():
     )
 
 
+def test_files_of_gpus_of_two_vendors_are_no_run():
+    ranks = [
+        rank(DECODE, label=vendor, info=TraceInfo(f"{vendor}.json", "kineto", vendor=vendor))
+        for vendor in ("amd", "nvidia", "unknown", "amd")
+    ]
+    [finding] = stranger_findings(run(*ranks).trace)
+    assert finding.code == "DF107"
+    assert "amd.json is of amd, nvidia.json is of nvidia" in finding.message
+    assert not stranger_findings(run(*ranks[2:]).trace)
+
+
 def test_it_is_said_in_both_reports_and_of_a_side():
     text = " ".join(label_text(files(DECODE, IMAGE)).split())
     assert "! DF107 these files do not look like ranks of one run" in text
