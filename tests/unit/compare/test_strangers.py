@@ -36,11 +36,11 @@ def test_files_of_two_runs_in_one_folder_are_said_not_to_look_like_ranks():
 def test_files_of_gpus_of_two_vendors_are_no_run():
     ranks = [
         rank(DECODE, label=vendor, info=TraceInfo(f"{vendor}.json", "kineto", vendor=vendor))
-        for vendor in ("amd", "nvidia", "unknown", "amd")
+        for vendor in ("rocm", "cuda", "unknown", "rocm")
     ]
     [finding] = stranger_findings(run(*ranks).trace)
     assert finding.code == "DF107"
-    assert "amd.json is of amd, nvidia.json is of nvidia" in finding.message
+    assert "cuda.json is of cuda, rocm.json is of rocm" in finding.message
     assert not stranger_findings(run(*ranks[2:]).trace)
 
 
