@@ -153,7 +153,9 @@ def _evidence(_: RuleSet, own: tuple[Rule, ...]) -> Iterator[tuple[Rule, Finding
         elif unpinned:
             severity: Severity = "error" if rule.grade == "validated" else "warning"
             message = f'rule "{rule.id}" has {unpinned} of {len(rule.evidence)} evidence not pinned'
-            hint = "review writes evidence with its pin; propose the rule again, or grade it inferred"
+            hint = (
+                "review writes evidence with its pin; propose the rule again, or grade it inferred"
+            )
             yield rule, Finding("RS028", message, severity, hint=hint)
 
 
