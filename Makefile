@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint fmt golden docs docs-check constraints bench clean
+.PHONY: help setup demo test check lint fmt golden docs docs-check constraints bench bench-agent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ constraints: ## pin every dependency again, with hashes (needs uv)
 
 bench: $(READY) ## time reading and comparing against their floor, as ratios
 	@$(BIN)/python benchmarks/run.py
+
+bench-agent: $(READY) ## count what the proposers settle on the demo, offline and with a recorded model
+	@$(BIN)/python benchmarks/agent.py
 
 check: lint docs-check test ## everything CI runs
 

@@ -23,7 +23,6 @@ from agent.cli.review import AcceptOption
 from agent.cli.screen import talk, write_result
 
 if TYPE_CHECKING:
-    from agent.cli.terminal import TerminalConsole
     from agent.workflows.inputs import RunInputs
     from agent.workflows.propose import ProposeOptions, Surroundings
     from agent.workflows.report import Price
@@ -115,11 +114,13 @@ def propose(
 
     Example: label-agent propose new/ --baseline base/ --repo ./sglang --repo ./aiter
     """
+    from agent.cli.progress import reading_progress
     from agent.cli.terminal import TerminalConsole
+    from agent.cli.watching import asking_lines
     from agent.proposing.budget import Limits
     from agent.workflows.asking import AskOptions
     from agent.workflows.inputs import RunInputs
-    from agent.workflows.propose import ProposeOptions
+    from agent.workflows.propose import ProposeOptions, Surroundings
     from agent.workflows.report import read_price
     from agent.workflows.review import ReviewOptions
 
@@ -134,10 +135,11 @@ def propose(
         min_share,
         max_families,
     )
-    around = _around(console)
-    if dry_run:
-        return _show_requests(inputs, options, around, output)
-    return _propose(inputs, options, around, _Result(paid, json, output))
+    with asking_lines() as watcher:
+        around = Surroundings(console, talk, watcher, reading_progress)
+        if dry_run:
+            return _show_requests(inputs, options, around, output)
+        return _propose(inputs, options, around, _Result(paid, json, output))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +149,6 @@ class _Result:
     price: Price | None
     json: bool
     output: Path | None
-
-
-def _around(console: TerminalConsole) -> Surroundings:
-    from agent.cli.progress import reading_progress
-    from agent.cli.watching import AskingLines
-    from agent.workflows.propose import Surroundings
-
-    return Surroundings(console, talk, AskingLines(), reading_progress)
 
 
 def _show_requests(

@@ -7,7 +7,7 @@ nothing is repaired silently, and what is wrong goes back in one line.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -157,16 +157,21 @@ def read_action(reply: Reply) -> Action:
     return _turn(_value(_bare(reply.text))).action
 
 
-def reply_schema(*, allowed: frozenset[str] | None = None) -> dict[str, Any]:
+def reply_schema(
+    categories: Sequence[str], *, allowed: frozenset[str] | None = None
+) -> dict[str, Any]:
     """Give the JSON schema of a reply: no `$ref`, all keys required, nothing else allowed.
 
-    `allowed` restricts the actions by their `do`; None allows all.
+    A server that keeps to it can propose none but these `categories`. `allowed` restricts the
+    actions by their `do`; None allows all.
     """
     raw = Turn.model_json_schema()
     schema: dict[str, Any] = _inlined(raw, raw.get("$defs", {}))
-    if allowed is not None:
-        action = schema["properties"]["action"]
-        action["anyOf"] = [one for one in action["anyOf"] if _tag(one) in allowed]
+    action = schema["properties"]["action"]
+    action["anyOf"] = [one for one in action["anyOf"] if allowed is None or _tag(one) in allowed]
+    for one in action["anyOf"]:
+        if "category" in one["properties"]:
+            one["properties"]["category"] = {"type": "string", "enum": list(categories)}
     return schema
 
 

@@ -54,7 +54,8 @@ def _suggested(submitted: SubmitProposal, dossier: Dossier) -> str:
             if pattern := suggested(dossier.candidates[number - 1], dossier):
                 return pattern
             raise _wrong(f"kernel: candidate {number} has no suggested pattern; give one")
-    raise _wrong("kernel: an empty pattern stands for the suggested one of a candidate; name it")
+    how = 'name one: "candidates": [1]' if dossier.candidates else "none is suggested here"
+    raise _wrong(f"kernel: an empty pattern takes the one suggested for a candidate; {how}")
 
 
 def _evidence(

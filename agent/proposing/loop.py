@@ -123,7 +123,8 @@ class Conversation:
     def request(self) -> Request:
         """Give the next request."""
         limits = self._asking.budget.limits
-        schema = reply_schema(allowed=self._asking.allowed)
+        categories = [str(one.id) for one in self._asking.labelled.ruleset.categories]
+        schema = reply_schema(categories, allowed=self._asking.allowed)
         model = self._asking.provider.model
         return Request(model, tuple(self._messages), schema, limits.reply_tokens)
 

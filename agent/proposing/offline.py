@@ -59,19 +59,25 @@ def _defined(dossier: Dossier, categories: Collection[str]) -> tuple[Proposal, .
 
 
 def _category(dossier: Dossier) -> str:
-    """Give the one category that name and file point to, else a reason."""
+    """Give the one category that all words point to, else a reason.
+
+    A file holds many kernels: without a word in the name, what launches it has to say the same.
+    """
     names = {candidate.name for candidate in dossier.candidates if candidate.name}
     files = {PurePosixPath(one.evidence[0].path).stem for one in dossier.candidates}
-    by_name, by_file = told_by(names), told_by(files)
-    told = by_name or by_file
-    if len(told) > 1:
-        return f"its words point to several categories: {', '.join(sorted(told))}"
+    by_name, told = told_by(names), told_by(names, files)
     if not told:
         return "neither its name nor its file says what it computes"
-    if by_name and by_file and not by_name & by_file and len(told_by(names | files)) > 1:
-        said = f"{', '.join(sorted(by_name))}, its file {', '.join(sorted(by_file))}"
-        return f"its name says {said}"
+    if len(told | by_name) > 1:
+        return f"its words point several ways: {', '.join(sorted(told | by_name))}"
+    if not by_name and told_by(_launchers(dossier)) != told:
+        return f"only its file says {next(iter(told))}"
     return next(iter(told))
+
+
+def _launchers(dossier: Dossier) -> set[str]:
+    entries = (entry for one in dossier.candidates for entry in one.evidence)
+    return {entry.symbol for entry in entries if entry.kind == "emission"}
 
 
 def _cast(dossier: Dossier, categories: Collection[str]) -> tuple[Proposal, ...] | str:

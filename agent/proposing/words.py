@@ -1,7 +1,8 @@
 """Categories told by the words of a name: what the offline proposer goes by.
 
 Words decide only where all of them point one way. A fused kernel counts for the category that the
-vocabulary gives it (`RMSNorm` is "also fused"); any other mix of categories is left undecided.
+vocabulary gives it (`RMSNorm` is "also fused"); any other mix of categories is left undecided, and
+so is a name with a word for something that its category does not do (`get_mla_kv_buffer`).
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ _CLUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("TopK", r"_(?:grouped|biased|moe|expert|fused|hash)_top_?k_|_moe_fused_gate_|_router_"),
         ("MoESorting", r"_routing_(?:\w+_)?(?:indices|offsets|histogram)_"),
-        ("MoEGEMM", r"_moe_(?:\w+_)?gemm\d?_|_(?:grouped|group)_gemm_|_fused_moe_|_moe_stage\d_"),
+        (
+            "MoEGEMM",
+            r"_moe_(?:\w+_)?gemm\d?_|_group(?:ed)?_(?:gemm|matmul|bmm|mm)_|_fused_moe_|_moe_stage\d_",
+        ),
         ("MoEGEMM", r"_matmul_ogs_"),
         ("GEMM", r"_(?:gemm|matmul|bmm|gemv|splitk|mm)_"),
         ("MLA", r"_mla_|_latent_(?:attn|attention|dec|decode|prefill|fwd)_"),
         ("Attention", r"_(?:attn|attention|fmha|mha|gqa|flash|paged)_"),
         ("LinearAttn", r"_(?:mamba2?|ssm|ssd|gdn|kda|delta_rule|gated_delta|retention|rwkv\d?)_"),
+        ("LinearAttn", r"_gated_(?:\w+_)?(?:rms|rms_?norm|layer_?norm)_"),
         (
             "LinearAttn",
             r"_norm_gated_|_(?:linear_attn|linear_attention|lightning_attn|causal_conv1d)_",
@@ -39,12 +44,11 @@ _CLUES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("Quant", r"_(?:quant|quantize|quantise|dequant|dequantize|requant)_"),
         ("RMSNorm", r"_(?:rms_norm|rmsnorm|rms|add_rmsnorm)_"),
         ("LayerNorm", r"_(?:layer_norm|layernorm|group_norm|groupnorm|batch_norm)_"),
-        ("RoPE", r"_(?:[myd]?rope|rotary|rotary_emb|rotary_embedding)_"),
+        ("RoPE", r"_(?:[myd]?rope|rotary)_|_rotate_(?:half|pairs?|every_two|query|neox|gptj)_"),
         (
             "ActMul",
             r"_(?:silu|gelu|swiglu|geglu|act)_(?:\w+_)?mul_|_act_and_mul_|_swi_?glu_|_geglu_",
         ),
-        ("ReduceOP", r"(?<!all)_reduce_(?!scatter)"),
         ("CastToFP8", r"_(?:mx)?fp8_(?:\w+_)?cache_"),
         (
             "Comm",
@@ -60,9 +64,34 @@ _WITHIN = {
     "MoEGEMM": frozenset({"GEMM", "Quant"}),
     "MLA": frozenset({"Attention"}),
     "LinearAttn": frozenset({"Attention"}),
-    "Comm": frozenset({"ReduceOP"}),
 }
 """What a category takes in: both words in one name still mean the first."""
+
+_BESIDE: tuple[tuple[str, frozenset[str]], ...] = tuple(
+    (word, frozenset(agreeing.split()))
+    for words, agreeing in (
+        ("copy memcpy get gather fetch load", "Memcpy Comm"),
+        ("store write scatter append insert set save", "KVCacheWrite Comm"),
+        ("concat cat pad unpad transpose interleave shuffle swizzle convert pack repack", ""),
+        ("permute unpermute sort sorted sorting align", "MoESorting"),
+        ("cast", "CastToFP8 CastFromFP8"),
+        ("reduce sum mean finalize combine merge splitk seg segment segments", "Comm"),
+        ("norm", "RMSNorm LayerNorm LinearAttn"),
+        ("kv", "KVCacheWrite Attention MLA CastToFP8 Metadata"),
+        ("cache", "KVCacheWrite CastToFP8"),
+        ("topk top", "TopK Sampling"),
+        ("gated", "LinearAttn ActMul TopK"),
+        ("chunk", "LinearAttn Attention MLA"),
+        ("stage1 stage2 stage", "Attention MLA MoEGEMM"),
+        ("rank ranks peer", "Comm"),
+        ("only", ""),
+        ("schedule scheduler plan lut mask starts prepare precompute track", "Metadata"),
+        ("compute init state states", "Metadata LinearAttn"),
+        ("offset offsets indices ids counts", "Metadata MoESorting"),
+    )
+    for word in words.split()
+)
+"""Words that tell of something else than a category does, with the categories they fit."""
 
 
 def words_of(text: str) -> str:
@@ -81,8 +110,15 @@ def clues(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def told_by(texts: Iterable[str]) -> frozenset[str]:
-    """Give the categories that any of several texts point to; one alone is a decision."""
-    found = frozenset().union(*map(clues, texts))
-    hidden = frozenset().union(*(_WITHIN.get(category, frozenset()) for category in found))
-    return found - hidden
+def told_by(names: Iterable[str], places: Iterable[str] = ()) -> frozenset[str]:
+    """Give the categories that names and places point to; one alone is a decision.
+
+    Words of a name that do not fit them are given too, in quotes.
+    """
+    names = tuple(names)
+    every = frozenset().union(*map(clues, (*names, *places)))
+    hidden = frozenset().union(*(_WITHIN.get(category, frozenset()) for category in every))
+    found = every - hidden
+    words = frozenset().union(*(words_of(name).strip("_").split("_") for name in names))
+    beside = (word for word, fits in _BESIDE if word in words and found - fits)
+    return found | {f'"{word}"' for word in beside}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, get_args
@@ -102,17 +102,27 @@ def proposals_json(result: ProposeResult, price: Price | None = None) -> dict[st
 
 
 def proposals_text(result: ProposeResult, price: Price | None = None) -> list[str]:
-    """Give one line per family that came to nothing, then the lines of the review."""
-    lines = [
-        f"{one.answer:<9} {100 * one.family.share:5.2f} %  "
-        f"{_title(one)}: {shown(one.reason, limit=200)}"
-        for one in result.asked
-        if one.answer in {"abstained", "failed", "unasked"}
-    ]
+    """Give a table of the families, then the lines of the review."""
+    lines = list(_families(result.asked))
     if not result.asked:
         lines.append(f"nothing to ask about: {_why_nothing(result)}")
     ends = (*_cost(result, price), *_missing_checkouts(result))
     return [*lines, *outcomes_text(result.review), *ends]
+
+
+def _families(asked: Sequence[Asked]) -> Iterator[str]:
+    """Give a row a family under a head; what asking cost only where a model was asked.
+
+    Why a proposal was rejected stands in the lines of the review.
+    """
+    spent = any(one.turns for one in asked)
+    if asked:
+        cost = f"{'turns':>5}  {'tokens':>9}  " if spent else ""
+        yield f"{'answer':<9}  {'share':>7}  {cost}family"
+    for one in asked:
+        cost = f"{one.turns:>5}  {one.usage.total:>9,}  " if spent else ""
+        why = f": {shown(one.reason, limit=200)}" if one.reason and not one.verdict else ""
+        yield f"{one.answer:<9}  {100 * one.family.share:5.2f} %  {cost}{_title(one)}{why}"
 
 
 def _title(asked: Asked) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -37,19 +38,23 @@ class Terminal:
 
     def answer(self, *keys: str, prompt: bytes = PROMPT) -> None:
         for key in keys:
-            self._wait_for(prompt)
+            self.wait_for(prompt)
             os.write(self._master, key.encode())
 
-    def end(self) -> str:
+    def interrupt(self) -> None:
+        """Send Ctrl-C, as a terminal does to the program in front."""
+        self._child.send_signal(signal.SIGINT)
+
+    def end(self, code: int = 0) -> str:
         """Wait for the program; give what it wrote to stdout."""
         assert self._child.stdout is not None
         out = self._child.stdout.read().decode()
         self._drain()
         os.close(self._master)
-        assert self._child.wait(10) == 0, self.seen
+        assert self._child.wait(10) == code, self.seen
         return out
 
-    def _wait_for(self, prompt: bytes) -> None:
+    def wait_for(self, prompt: bytes) -> None:
         deadline, start = time.monotonic() + 30, len(self.seen)
         while prompt not in self.seen[start:]:
             assert time.monotonic() < deadline, self.seen

@@ -17,6 +17,7 @@ from agent.core.rules import RuleId
 from agent.review.journal import Journal, journal_path
 from agent.ruleset.codec import load_rules
 from agent.workflows.demo import prepare_demo
+from tests.cli.terminals import ROOT, Terminal
 from tests.unit.proposing.model_server import Answer, ModelServer, completion, serving
 from tests.unit.review.worktrees import RULES, git
 
@@ -52,11 +53,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return laid.rules
 
 
-def _start(server: ModelServer, *options: str) -> subprocess.Popen[str]:
-    arguments = [
+def _arguments(server: ModelServer) -> tuple[str, ...]:
+    return (
         *("propose", "../traces/fp8", "--baseline", "../traces/bf16", "--repo", "../tinyserve"),
-        *("--model", "openai:m", "--base-url", server.url, "--json", *options),
-    ]
+        *("--model", "openai:m", "--base-url", server.url, "--json"),
+    )
+
+
+def _start(server: ModelServer, *options: str) -> subprocess.Popen[str]:
+    arguments = [*_arguments(server), *options]
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from agent.cli import run; run()"
     return subprocess.Popen(
@@ -131,6 +136,18 @@ def test_an_ended_process_asks_nothing_twice(folder: Path, how: signal.Signals) 
         assert _ended(_start(server, "--accept", "validated"))[1]["proposals"][0]["commit"]
         assert server.sent == []
     assert git(folder, "log", "--format=%s", "-1") == "Add rule mla.latent-dec-a8w8-qh16-g16"
+
+
+def test_ctrl_c_on_a_terminal_leaves_nothing_of_the_moving_line(folder: Path) -> None:
+    with serving([HANG]) as server:
+        program = ("-c", "from agent.cli import run; run()", *_arguments(server))
+        terminal = Terminal(program, cwd=folder, PYTHONPATH=str(ROOT), NO_PROXY="127.0.0.1")
+        terminal.wait_for(b": asking")
+        terminal.interrupt()
+        terminal.end(130)
+    last = terminal.seen.decode().split("\r\x1b[K")[-1]
+    assert last.startswith("interrupted; run it again: what was answered is kept")
+    assert last.count("\n") == 1
 
 
 def test_replies_are_on_the_disk_before_the_next_request(folder: Path) -> None:

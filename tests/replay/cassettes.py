@@ -1,24 +1,15 @@
-"""Record and replay model exchanges: the one question asked, and how cassettes are written.
-
-`python -m tests.replay.cassettes --help` records `cassettes/recorded/` again from a live server.
-"""
+"""Model exchanges as cassettes: the one question asked, and what is kept of an exchange."""
 
 from __future__ import annotations
 
-import argparse
-import datetime as dt
-import hashlib
-import re
-import sys
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 import vcr
 from vcr.request import Request as SentRequest
 
 from agent.proposing.providers.anthropic import AnthropicProvider
-from agent.proposing.providers.base import Message, Reply, Request
+from agent.proposing.providers.base import Message, Request
 from agent.proposing.providers.choose import choose_provider
 from agent.proposing.providers.openai import OpenAIProvider
 
@@ -82,54 +73,3 @@ def _plain_request(request: SentRequest) -> SentRequest:
 def _plain_response(response: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in response["headers"].items() if name.lower() in HEADERS}
     return {**response, "headers": kept}
-
-
-def _record(backend: str, base_url: str) -> Reply:
-    path = FOLDER / RECORDED[backend]
-    path.unlink(missing_ok=True)
-    with recorder("once").use_cassette(RECORDED[backend]):
-        return provider(backend, base_url).complete(QUESTION, deadline_s=300)
-
-
-def _write_manifest(rows: list[dict[str, str]]) -> None:
-    text = MANIFEST.read_text(encoding="utf-8") if MANIFEST.is_file() else ""
-    manifest = tomlkit.parse(text)
-    new = {row["file"] for row in rows}
-    kept = [dict(row) for row in manifest.get("cassette", []) if row["file"] not in new]
-    tables = tomlkit.aot()
-    for row in sorted([*kept, *rows], key=lambda row: row["file"]):
-        tables.append(tomlkit.item(row))
-    manifest["cassette"] = tables
-    MANIFEST.write_text(tomlkit.dumps(manifest), encoding="utf-8")
-
-
-def main(argv: list[str]) -> int:
-    """Record both interfaces from one server, and say in the manifest where they come from."""
-    parser = argparse.ArgumentParser(prog="python -m tests.replay.cassettes")
-    parser.add_argument("--model-file", type=Path, required=True, help="the weights served")
-    parser.add_argument("--server", required=True, help="server and build, as it names itself")
-    parser.add_argument("--command", required=True, help="how the server was started")
-    given = parser.parse_args(argv)
-    with given.model_file.open("rb") as weights:
-        digest = hashlib.file_digest(weights, "sha256").hexdigest()
-    rows = []
-    for backend, file in RECORDED.items():
-        reply = _record(backend, BASE_URL)
-        rows.append(
-            {
-                "file": file,
-                "origin": "recorded",
-                "model": reply.model,
-                "model_sha256": digest,
-                "server": given.server,
-                "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-                "command": re.sub(r"\S*/", "", given.command),
-            }
-        )
-        sys.stderr.write(f"{file}: {reply.text}\n")
-    _write_manifest(rows)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

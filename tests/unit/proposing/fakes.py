@@ -86,10 +86,14 @@ def candidate(**fields: object) -> Candidate:
     pair = (
         evidence(**place, path="layers/rms_norm.py", lines=(2, 2)),
         evidence(
-            **place, kind="emission", path="layers/rms_norm.py", lines=(9, 9), symbol="Norm.forward"
+            **place,
+            kind="emission",
+            path="layers/rms_norm.py",
+            lines=(9, 9),
+            symbol="RmsNorm.forward",
         ),
     )
-    made = Candidate("triton", SCALE, pair, 100, "defined and launched in Norm.forward")
+    made = Candidate("triton", SCALE, pair, 100, "defined and launched in RmsNorm.forward")
     return replace(made, **fields)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,9 +42,9 @@ class Answer:
 
 @dataclass
 class ModelServer:
-    """Plays `script` in order; an exchange beyond it is answered with 599."""
+    """Plays `script` in order, or asks it for each body; beyond a list it answers with 599."""
 
-    script: list[Answer]
+    script: list[Answer] | Callable[[dict[str, Any]], Answer]
     sent: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -55,7 +55,9 @@ class ModelServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def take(self) -> Answer:
+    def take(self, body: dict[str, Any]) -> Answer:
+        if callable(self.script):
+            return self.script(body)
         return self.script.pop(0) if self.script else Answer(599, {"error": "script is over"})
 
 
@@ -65,11 +67,12 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length", "0"))
-            server.sent.append(json.loads(self.rfile.read(length)))
+            body = json.loads(self.rfile.read(length))
+            server.sent.append(body)
             server.paths.append(self.path)
             server.headers.append({name.lower(): value for name, value in self.headers.items()})
             self.close_connection = True
-            _play(self, server, server.take())
+            _play(self, server, server.take(body))
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -104,9 +107,11 @@ def _play(handler: BaseHTTPRequestHandler, server: ModelServer, answer: Answer) 
 
 
 @contextmanager
-def serving(script: Sequence[Answer]) -> Iterator[ModelServer]:
+def serving(
+    script: Sequence[Answer] | Callable[[dict[str, Any]], Answer],
+) -> Iterator[ModelServer]:
     """Serve a script on a free port of loopback."""
-    server = ModelServer(list(script))
+    server = ModelServer(script if callable(script) else list(script))
     http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server))
     http.daemon_threads = True
     server.port = http.server_address[1]

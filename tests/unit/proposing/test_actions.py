@@ -62,7 +62,7 @@ def test_a_cut_off_or_refused_reply_is_not_read(finish: str) -> None:
 
 
 def test_lists_and_texts_of_a_reply_are_bounded() -> None:
-    for node in _nodes(reply_schema()):
+    for node in _nodes(reply_schema(["MLA", "RoPE"])):
         if node.get("type") == "string" and "enum" not in node:
             assert node["maxLength"] <= 1_000
         if node.get("type") == "array":
@@ -73,7 +73,7 @@ def test_lists_and_texts_of_a_reply_are_bounded() -> None:
 
 
 def test_the_schema_holds_nothing_that_servers_refuse() -> None:
-    text = json.dumps(reply_schema())
+    text = json.dumps(reply_schema(["MLA", "RoPE"]))
     assert not [
         word
         for word in ("$ref", "oneOf", "const", "default", "discriminator")
@@ -82,9 +82,17 @@ def test_the_schema_holds_nothing_that_servers_refuse() -> None:
 
 
 def test_actions_can_be_left_out_of_the_schema() -> None:
-    schema = reply_schema(allowed=frozenset({"abstain"}))
+    schema = reply_schema(["MLA"], allowed=frozenset({"abstain"}))
     assert len(schema["properties"]["action"]["anyOf"]) == 1
-    assert len(reply_schema()["properties"]["action"]["anyOf"]) == len(FORMS)
+    assert len(reply_schema(["MLA", "RoPE"])["properties"]["action"]["anyOf"]) == len(FORMS)
+
+
+def test_a_server_that_keeps_to_the_schema_can_propose_no_other_category() -> None:
+    """A small model wrote `Rope` for RoPE three times over."""
+    found = [
+        node["category"] for node in _nodes(reply_schema(["MLA", "RoPE"])) if "category" in node
+    ]
+    assert found == [{"type": "string", "enum": ["MLA", "RoPE"]}]
 
 
 def test_only_the_essentials_of_a_proposal_are_needed() -> None:

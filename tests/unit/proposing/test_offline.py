@@ -84,14 +84,67 @@ def test_a_vendor_library_is_never_proposed_for() -> None:
         (("cross_device_reduce_2stage",), {"Comm"}),
         (("moe_gemm1",), {"MoEGEMM"}),
         (("kernel_1",), set()),
-        (("qk_rope_and_store_kv_cache",), {"RoPE", "KVCacheWrite"}),
-        (("_quantize_k_cache",), {"Quant", "KVCacheWrite"}),
+        (("qk_rope_and_store_kv_cache",), {"RoPE", "KVCacheWrite", '"store"', '"kv"', '"cache"'}),
+        (("_quantize_k_cache",), {"Quant", "KVCacheWrite", '"cache"'}),
+        (("_rotate_half_kernel",), {"RoPE"}),
+        (("hadamard_rotate_rows",), set()),
     ],
 )
 def test_words_point_to_categories_and_mixed_words_to_several(
     texts: tuple[str, ...], told: set[str]
 ) -> None:
     assert told_by(texts) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("load_mla_pages_kernel", "load"),
+        ("concat_mla_query_kernel", "concat"),
+        ("bmm_chunk_bwd_kernel", "chunk"),
+        ("grouped_gemm_starts_kernel", "starts"),
+        ("attn_mask_to_rows_kernel", "mask"),
+        ("rope_norm_fused_kernel", "norm"),
+        ("gemm_finalize_rows_kernel", "finalize"),
+        ("quant_sort_rows_kernel", "sort"),
+        ("split_attn_merge_kernel", "merge"),
+    ],
+)
+def test_a_word_for_something_else_leaves_a_name_undecided(name: str, word: str) -> None:
+    told = told_by([name])
+    assert f'"{word}"' in told
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "launcher", "category"),
+    [
+        ("layers/rms_norm.py", "RmsNorm.forward", "RMSNorm"),
+        ("layers/rms_norm.py", "Block.forward", "only its file says RMSNorm"),
+        ("layers/attention.py", "RmsNorm.forward", "only its file says Attention"),
+        (
+            "layers/rows.py",
+            "RmsNorm.forward",
+            "neither its name nor its file says what it computes",
+        ),
+    ],
+)
+def test_a_file_decides_only_together_with_what_launches(
+    path: str, launcher: str, category: str
+) -> None:
+    first, second = candidate().evidence
+    made = (replace(first, path=path), replace(second, path=path, symbol=launcher))
+    dossier = replace(dossiers(MemorySource())[0], candidates=(candidate(evidence=made),))
+    answer = propose_offline(dossier, CATEGORIES)
+    assert (answer if isinstance(answer, str) else answer[0].category) == category
+
+
+def test_a_file_that_says_more_than_the_name_leaves_it_undecided() -> None:
+    first, second = candidate().evidence
+    made = (replace(first, path="layers/ssd_bmm.py"), second)
+    one = candidate(name="_rows_bmm_kernel", evidence=made)
+    answer = propose_offline(replace(dossiers(MemorySource())[0], candidates=(one,)), CATEGORIES)
+    assert answer == "its words point several ways: GEMM, LinearAttn"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from agent.core.rules import Label
 from agent.proposing.families import Family, Member
+from agent.proposing.providers.base import Usage
 from agent.proposing.results import Answer, Asked
 from agent.workflows.propose import ProposeResult
 from agent.workflows.report import proposals_text
@@ -46,9 +47,20 @@ def test_why_nothing_is_asked(unlabelled: Fraction, expected: str) -> None:
 
 
 def test_a_family_that_has_a_label_says_why_it_is_asked_about() -> None:
-    (line, _) = said(asked("copy_kernel", label=HELD))
-    assert line == "abstained  5.00 %  copy_kernel (labelled Elementwise by a catch-all): why"
-    assert said(asked("copy_kernel"))[0] == "abstained  5.00 %  copy_kernel: why"
+    (_, line, _) = said(asked("copy_kernel", label=HELD))
+    assert line == "abstained   5.00 %  copy_kernel (labelled Elementwise by a catch-all): why"
+    assert said(asked("copy_kernel"))[1] == "abstained   5.00 %  copy_kernel: why"
+
+
+def test_the_end_is_a_table_of_all_families_with_what_asking_cost() -> None:
+    lines = said(
+        asked("one_kernel", "admitted", turns=2, usage=Usage(2_000, 345)), asked("two_kernel")
+    )
+    assert lines[:3] == [
+        "answer       share  turns     tokens  family",
+        "admitted    5.00 %      2      2,345  one_kernel: why",
+        "abstained   5.00 %      0          0  two_kernel: why",
+    ]
 
 
 def test_kernels_without_any_source_end_in_one_hint_about_checkouts() -> None:
