@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.cli.diff_options import (
@@ -12,6 +13,7 @@ from agent.cli.diff_options import (
     FailOnOption,
     FormatOption,
     IncompleteOption,
+    KernelRowsOption,
     New,
     NewRepeatOption,
     SortBy,
@@ -45,6 +47,7 @@ from agent.cli.screen import (
 if TYPE_CHECKING:
     from agent.compare.gates import GateResult
     from agent.compare.table import TraceDiff
+    from agent.render.ordering import Sort
 
 
 def diff(
@@ -57,6 +60,7 @@ def diff(
     svg: SvgOption = None,
     rollup: RollupOption = False,
     top: TopOption = None,
+    kernels: KernelRowsOption = False,
     sort: SortOption = SortBy.time,
     by: ByOption = None,
     fail_on: FailOnOption = None,
@@ -98,29 +102,44 @@ def diff(
         write_file(svg, waterfall_svg(result).encode("utf-8"))
         talk(f"wrote {svg}")
     form = DiffFormat(chosen_format(format, output, json=json))
-    rows = SHORT_LIST if top is None else top
     if form is DiffFormat.csv:
         talk_findings(result.findings)
-    write_result(_written(result, form, gates, rows, sort), output)
+    amount = _Amount(top, sort.value, kernels=kernels)
+    write_result(_written(result, form, gates, amount), output)
     return _failed(gates)
 
 
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """How much of a comparison is written, and in what order; without `top`, JSON holds all."""
+
+    top: int | None
+    sort: Sort
+    kernels: bool
+
+    @property
+    def rows(self) -> int:
+        """Rows of a list that a person reads."""
+        return SHORT_LIST if self.top is None else self.top
+
+
 def _written(
-    result: TraceDiff, form: DiffFormat, gates: Sequence[GateResult], top: int, sort: SortBy
+    result: TraceDiff, form: DiffFormat, gates: Sequence[GateResult], amount: _Amount
 ) -> str:
+    rows, sort = amount.rows, amount.sort
     match form:
         case DiffFormat.json:
             from agent.render.documents import diff_document, to_json
 
-            return to_json(diff_document(result, gates=gates))
+            return to_json(diff_document(result, top=amount.top or 0, gates=gates))
         case DiffFormat.md:
             from agent.render.diff_markdown import diff_markdown
 
-            return diff_markdown(result, top=top, sort=sort.value)
+            return diff_markdown(result, top=rows, sort=sort)
         case DiffFormat.csv:
             from agent.render.diff_tables import diff_csv
 
-            return diff_csv(result)
+            return diff_csv(result, kernels=amount.kernels)
         case DiffFormat.github:
             from agent.render.diff_tables import diff_github
 
@@ -128,11 +147,11 @@ def _written(
         case DiffFormat.html:
             from agent.render.html import diff_html
 
-            return diff_html(result, sort=sort.value)
+            return diff_html(result, sort=sort)
         case DiffFormat.text:
             from agent.render.diff_text import diff_text
 
-            return diff_text(result, width=result_width(), top=top, sort=sort.value)
+            return diff_text(result, width=result_width(), top=rows, sort=sort)
 
 
 def _failed(gates: Sequence[GateResult]) -> int:

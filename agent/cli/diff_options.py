@@ -63,6 +63,9 @@ NewRepeatOption = Annotated[
         "--new-repeat", metavar="RUN", help="Another run of NEW, for noise.", show_default=False
     ),
 ]
+KernelRowsOption = Annotated[
+    bool, typer.Option("--kernels", help="In CSV: a line for each kernel, not for each category.")
+]
 IncompleteOption = Annotated[
     bool, typer.Option("--allow-incomplete", help="Compare although a side was salvaged.")
 ]

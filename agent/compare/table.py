@@ -104,7 +104,12 @@ class TraceDiff(Tabular):
 
     def _repr_html_(self) -> str:
         """Show the category table in a notebook."""
-        return notebook_html(self.findings, self.categories)
+        return notebook_html(
+            self.findings,
+            self.categories,
+            scale=self.work.scale,
+            labelled=(self.ruleset, self.base.coverage, self.new.coverage),
+        )
 
     @property
     def comparable(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from agent.compare.contract import coverage_phrase, ruleset_phrase
 from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, KernelRow, total_of
 from agent.compare.sides import SideSummary
@@ -21,7 +22,6 @@ from agent.render.ordering import Sort, sorted_kernels, sorted_rows
 from agent.render.phrases import (
     IMPACT_WORDS,
     calls_phrase,
-    coverage_phrase,
     headline,
     impact_figures,
     impact_title,
@@ -36,7 +36,6 @@ from agent.render.phrases import (
     ranks_phrase,
     replay_phrase,
     rule_phrase,
-    ruleset_phrase,
     totals_phrase,
     unpinned_phrase,
 )

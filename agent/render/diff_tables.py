@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from agent.compare.contract import coverage_phrase, ruleset_cell, ruleset_phrase
 from agent.compare.gates import GateResult
 from agent.compare.rows import CategoryRow, KernelRow
 from agent.compare.table import TraceDiff
@@ -29,6 +30,7 @@ HEAD = (
     "new_time_ns",
     "delta_ns",
     "per_pass_delta_ns",
+    "rules",
 )
 
 
@@ -48,6 +50,7 @@ def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
     millis = millis_of(diff)
     lines = [_annotation("warning", finding.code, finding.message) for finding in diff.findings]
     lines.append(_annotation("notice", "label-agent", headline(diff, millis)))
+    lines.append(_annotation("notice", "labels", _labels(diff)))
     lines += [
         _annotation("error", f"--fail-on {gate.expression}", gate.message)
         for gate in gates
@@ -60,6 +63,12 @@ def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
         text = f"{kernel_target_phrase(kernel, diff, millis)}: {kernel.row.name}"
         lines.append(_annotation("warning", f"{kernel.kind} kernel", _placed(text, kernel.rules)))
     return "\n".join(lines) + "\n"
+
+
+def _labels(diff: TraceDiff) -> str:
+    sides = (("base", diff.base), ("new", diff.new))
+    covered = [f"{role}: {coverage_phrase(side.coverage)}" for role, side in sides]
+    return "; ".join((ruleset_phrase(diff.ruleset), *covered))
 
 
 def _placed(text: str, rules: Iterable[TargetRule]) -> str:
@@ -92,6 +101,7 @@ def _row(
         row.new.time_ns,
         row.delta_ns,
         per_pass,
+        ruleset_cell(diff.ruleset),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
+from agent.compare.contract import coverage_phrase, ruleset_phrase
 from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary
@@ -19,13 +20,11 @@ from agent.render.columns import GAP, Column, cell_width, table, wrapped
 from agent.render.diff_detail import aliases, impacts, kernels, noise, targets
 from agent.render.ordering import Sort, sorted_rows
 from agent.render.phrases import (
-    coverage_phrase,
     headline,
     ledger_title,
     per_pass_phrase,
     ranks_phrase,
     replay_phrase,
-    ruleset_phrase,
     totals_phrase,
 )
 from agent.render.units import Millis, millis_of

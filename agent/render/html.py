@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+from agent.compare.contract import coverage_phrase, ruleset_phrase
 from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary, summarise
@@ -38,13 +39,11 @@ from agent.render.page import (
     word,
 )
 from agent.render.phrases import (
-    coverage_phrase,
     headline,
     ledger_title,
     per_pass_phrase,
     ranks_phrase,
     replay_phrase,
-    ruleset_phrase,
     totals_phrase,
 )
 from agent.render.selection import (

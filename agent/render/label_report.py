@@ -9,19 +9,13 @@ JSON is `agent.render.documents.label_document`, a page `agent.render.html.label
 
 from __future__ import annotations
 
+from agent.compare.contract import coverage_phrase, ruleset_cell, ruleset_phrase
 from agent.compare.sides import SideSummary, summarise
 from agent.core.rules import LabelledTrace
 from agent.render.columns import Column, name_lines, table, wrapped
 from agent.render.delimited import csv_text
 from agent.render.markdown import cell, code, md_table
-from agent.render.phrases import (
-    coverage_phrase,
-    figures_phrase,
-    ranks_phrase,
-    replay_phrase,
-    ruleset_phrase,
-    totals_phrase,
-)
+from agent.render.phrases import figures_phrase, ranks_phrase, replay_phrase, totals_phrase
 from agent.render.selection import (
     label_categories,
     label_findings,
@@ -102,14 +96,15 @@ def label_markdown(
 def label_csv(labelled: LabelledTrace, *, rollup: bool = False, kernels: bool = False) -> str:
     """Write one line per category, or per kernel with its rule, in nanoseconds."""
     categories = label_categories(labelled, rollup=rollup)
+    rules = ruleset_cell(labelled.ruleset)
     if not kernels:
-        rows = [(str(row.category), row.count, row.time_ns) for row in categories]
-        return csv_text(("category", "count", "time_ns"), rows)
+        rows = [(str(row.category), row.count, row.time_ns, rules) for row in categories]
+        return csv_text(("category", "count", "time_ns", "rules"), rows)
     named = label_kernels(labelled, rollup=rollup)
     return csv_text(
-        ("category", "kernel", "rule", "count", "time_ns"),
+        ("category", "kernel", "rule", "count", "time_ns", "rules"),
         [
-            (str(row.category), one.name, str(one.rule or ""), one.count, one.time_ns)
+            (str(row.category), one.name, str(one.rule or ""), one.count, one.time_ns, rules)
             for row in categories
             for one in named[row.category]
         ],

@@ -12,7 +12,7 @@ from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import KernelTarget, Target, TargetRule
 from agent.core.proposals import Evidence
-from agent.core.rules import GRADES, UNLABELLED, Coverage, RuleSet
+from agent.core.rules import UNLABELLED
 from agent.core.text import shown
 from agent.render.units import Millis, effect, share, small
 
@@ -20,17 +20,6 @@ IMPACT_WORDS = (
     "per call x share is the effect of shorter or longer calls, calls that of fewer or more of them"
     " at the new duration; both add up to the difference at equal work, of the base's total"
 )
-
-
-def ruleset_phrase(ruleset: RuleSet) -> str:
-    """Name a rule set, its version and its digest."""
-    return f"rules {ruleset.name}@{ruleset.version}, digest {ruleset.digest[:12]}"
-
-
-def coverage_phrase(coverage: Coverage) -> str:
-    """Give the coverage contract as shares of kernel time."""
-    parts = [f"{grade} {share(getattr(coverage, grade), coverage.total)}" for grade in GRADES]
-    return " · ".join([*parts, f"unlabelled {share(coverage.unlabelled, coverage.total)}"])
 
 
 def totals_phrase(side: SideSummary, millis: Millis) -> str:

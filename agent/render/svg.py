@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from html import escape
 
+from agent.compare.contract import ruleset_phrase
 from agent.compare.table import TraceDiff
 from agent.core.text import shown
 from agent.render.columns import cut_middle
@@ -70,6 +71,7 @@ def _svg(diff: TraceDiff, width: int, inner: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="waterfall" viewBox="0 0 {width} {height}"'
         f' width="{width}" height="{height}" role="img"><title>{_text(title)}</title>'
+        f"<desc>{_text(ruleset_phrase(diff.ruleset))}</desc>"
         f"{inner}{drawn}</svg>"
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from agent.compare.contract import share, small
 from agent.compare.figures import Millis, percent
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
@@ -16,16 +17,6 @@ def millis_of(shown: TraceDiff | SideSummary) -> Millis:
     if isinstance(shown, SideSummary):
         return Millis.fitting(shown.kernel_ns)
     return Millis.fitting(max(shown.base.kernel_ns, shown.new.kernel_ns))
-
-
-def share(part: int, whole: int) -> str:
-    """Write a part of a whole in per cent; small parts keep a digit that is not 0."""
-    return small(Fraction(part, whole) if whole else Fraction(0))
-
-
-def small(value: Fraction) -> str:
-    """Write a share that may be small."""
-    return percent(value, 2 if not value or value >= Fraction(1, 10_000) else 4, signed=False)
 
 
 def effect(value: Fraction) -> str:

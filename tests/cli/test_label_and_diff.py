@@ -156,3 +156,20 @@ def test_a_document_holds_every_unlabelled_kernel(run: Run, tmp_path: Path) -> N
     path.write_text(json.dumps({"traceEvents": events}))
     result = json.loads(run("label", path, "--json").out)
     assert {row["name"] for row in result["unlabelled"]} == set(names)
+
+
+def test_a_spreadsheet_can_have_a_line_for_each_kernel(run: Run, trace_file: Path) -> None:
+    rows = run("diff", trace_file, trace_file, "--format", "csv", "--kernels").out.splitlines()
+    assert len(rows) == 4
+    assert any("opaque_device_fn_q7_v3,both,1,30000" in row for row in rows)
+
+
+def test_top_bounds_the_kernels_of_a_document(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    names = ("opaque_one", "opaque_two", "opaque_three")
+    events = [kernel(name, 10 * at, 5) for at, name in enumerate(names)]
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    (row,) = json.loads(run("diff", path, path, "--json", "--top", "2").out)["categories"]
+    assert (row["base"]["count"], len(row["kernels"])) == (3, 2)
+    (row,) = json.loads(run("diff", path, path, "--json").out)["categories"]
+    assert len(row["kernels"]) == 3

@@ -144,13 +144,17 @@ def test_a_failed_gate_is_an_error_annotation():
 
 def test_a_run_as_markdown_and_csv():
     assert "| GEMM | 4 | 0.400000 | 80.00 % |" in label_markdown(one_run())
-    assert label_csv(one_run()) == ("category,count,time_ns\nGEMM,4,400000\nUnlabelled,2,100000\n")
+    assert label_csv(one_run()) == (
+        "category,count,time_ns,rules\n"
+        "GEMM,4,400000,test@1 000000000000\n"
+        "Unlabelled,2,100000,test@1 000000000000\n"
+    )
 
 
 def test_a_run_as_csv_by_kernel_says_which_rule_gave_each_its_label():
     assert label_csv(one_run(), kernels=True) == (
-        "category,kernel,rule,count,time_ns\n"
-        "GEMM,GEMM/a,rule.GEMM,4,400000\n"
-        "Unlabelled,Unlabelled/odd,,2,100000\n"
+        "category,kernel,rule,count,time_ns,rules\n"
+        "GEMM,GEMM/a,rule.GEMM,4,400000,test@1 000000000000\n"
+        "Unlabelled,Unlabelled/odd,,2,100000,test@1 000000000000\n"
     )
     assert "| GEMM | rule.GEMM | 0.400000 | 4 | `GEMM/a` |" in label_markdown(one_run(), kernels=1)

@@ -103,7 +103,7 @@ def test_the_waterfall_is_a_drawing_of_its_own(make, width):
     root = ET.fromstring(waterfall_svg(make(), width=width))
     assert root.get("width") == str(width)
     names = {element.tag.rpartition("}")[2] for element in root.iter()}
-    assert names <= {"svg", "style", "title", "rect", "line", "text"}
+    assert names <= {"svg", "style", "title", "desc", "rect", "line", "text"}
     for rect in root.iter("{http://www.w3.org/2000/svg}rect"):
         if rect.get("x"):
             assert float(rect.get("x")) >= 0
