@@ -79,7 +79,9 @@ def test_a_stranger_in_the_folder_is_passed_over_with_a_note(
 
 
 @pytest.mark.parametrize(
-    "raw", [rank()[:-30], gzip.compress(rank())[:-20], rank().replace(b"kernel", b"cpu_op")]
+    "raw",
+    [rank()[:-30], gzip.compress(rank())[:-20], rank().replace(b"kernel", b"cpu_op")],
+    ids=["cut", "cut gzip", "without kernels"],
 )
 def test_a_lost_rank_is_named_and_makes_the_run_incomplete(tmp_path: Path, raw: bytes) -> None:
     trace = read_trace(put(tmp_path, {"rank0.json": rank(10, 0, 2), "rank1.json": raw}))
