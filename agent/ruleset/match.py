@@ -1,11 +1,11 @@
 """Apply a rule set: signature -> label. First match wins; time is linear in the name's length.
 
-A rule's `kernel` is searched in the raw and in the canonical name, see `agent.core.names`, and for
-Triton before 3.0, which appends how the arguments are specialised, in the name without that. All
-patterns are tried at once: a scan for the literals they need leaves a few candidates of 300 rules,
-which are then tried in order until one decides. On 5,000 names this takes a fifth (names as they
-are) to a twelfth (names of 5 kB) of the time of one pattern after the other
-(`benchmarks/rules.py`, docs/decisions/0031).
+A rule's `kernel` is searched in the raw and in the canonical name, see `agent.core.names`; for
+Triton before 3.0, which appends how the arguments are specialised, also in the name without that;
+for a mangled name that was cut, also in what can be read of it. All patterns are tried at once: a
+scan for the literals they need leaves a few candidates of 300 rules, which are then tried in order
+until one decides. On 5,000 names this takes a fifth (names as they are) to a twelfth (names of
+5 kB) of the time of one pattern after the other (`benchmarks/rules.py`, docs/decisions/0031).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import re2
 from agent.core.kernels import Signature, Trace
 from agent.core.names import canonical_name
 from agent.core.rules import UNLABELLED, Label, LabelledTrace, Rule, RuleSet
+from agent.ruleset.mangled import read_cut
 
 PATTERN_MEMORY = 1 << 20
 """Bytes one compiled pattern may take; RE2 then goes on without its cache, still linear."""
@@ -171,11 +172,16 @@ def _dtypes_agree(wanted: tuple[str, ...], seen: tuple[str, ...]) -> bool:
 
 
 def _spellings(name: str) -> tuple[bytes, ...]:
-    """Give the plain function name, the canonical and the raw name, each once; the raw one last."""
+    """Give the plain function name, the canonical and the raw name, each once; the raw one last.
+
+    Plain is the name without what Triton 2 appends and, of a mangled name that was cut, what reads.
+    """
     canonical = canonical_name(name)
     end = canonical.rfind("_0")
     specialised = end > 0 and _SPECIALISED.fullmatch(canonical, end)
     plain = canonical[:end] if specialised else canonical
+    if canonical.startswith(("_Z", "__Z")):
+        plain = read_cut(canonical) or canonical
     return tuple(map(_utf8, dict.fromkeys((plain, canonical, name))))
 
 
