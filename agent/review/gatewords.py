@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 import re2
 
@@ -11,6 +12,7 @@ from agent.core.names import canonical_name
 from agent.core.proposals import Finding
 from agent.core.text import shown
 from agent.ruleset.match import options
+from agent.ruleset.syntax import Node, read_pattern
 from agent.source.names import origin_of
 
 _ROUND = re.compile(r"\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]")
@@ -29,15 +31,16 @@ def cut_findings(pattern: str, names: Sequence[str]) -> tuple[Finding, ...]:
     A fragment (`ouped_gemm` of `grouped_gemm`) names nothing: it matches by chance.
     """
     try:
-        compiled = re2.compile(pattern, options())
-    except re2.error:
+        compiled, tree = re2.compile(pattern, options()), read_pattern(pattern)
+    except (re2.error, ValueError, RecursionError):
         return ()
+    spelled = (_is_spelled(tree, 0), _is_spelled(tree, -1))
     found = [
         (name, match.span())
         for name in map(canonical_name, names)
         if (match := compiled.search(name)) is not None
     ]
-    if not found or not all(_cuts(name, span) for name, span in found):
+    if not found or not all(_cuts(name, span, spelled) for name, span in found):
         return ()
     name, (start, end) = found[0]
     message = f'it matches "{shown(name[start:end], limit=60)}", a piece out of the words of a name'
@@ -70,11 +73,25 @@ def _plain(name: str) -> str:
     return re.sub(r"[<({\[].*", "", text).replace("\x00", "()")
 
 
-def _cuts(name: str, span: tuple[int, int]) -> bool:
+def _is_spelled(node: Node, end: Literal[0, -1]) -> bool:
+    """Tell whether a pattern begins (0) or ends (-1) with text, not with a class or an open end."""
+    match node.kind:
+        case "literal":
+            return True
+        case "concat":
+            parts = [part for part in node.parts if part.kind != "assertion"]
+            return bool(parts) and _is_spelled(parts[end], end)
+        case "alternate":
+            return all(_is_spelled(part, end) for part in node.parts)
+        case "repeat":
+            return bool(node.least) and _is_spelled(node.parts[0], end)
+    return False
+
+
+def _cuts(name: str, span: tuple[int, int], spelled: tuple[bool, bool]) -> bool:
     start, end = span
-    return _within_word(name[start - 1 : start + 1] if start else "") or _within_word(
-        name[end - 1 : end + 1]
-    )
+    begins = spelled[0] and start > 0 and _within_word(name[start - 1 : start + 1])
+    return begins or (spelled[1] and _within_word(name[end - 1 : end + 1]))
 
 
 def _within_word(pair: str) -> bool:

@@ -17,12 +17,14 @@ _NON_RUNTIME_FOLDERS = frozenset(
         "benchmark", "benchmarks", "op_benchmarks", "bench", "perf_tests",
         "example", "examples", "demo", "demos", "tutorial", "tutorials", "sample", "samples",
         "doc", "docs", "documentation", "docs_new", "notebooks", "playground", "prototype",
+        "scripts", "ci", "aot", "codegen", "tuning", "tuner", "tuners", "warmup",
     }
 )  # fmt: skip
 _NON_RUNTIME_FILE = re.compile(
     r"^(?:(?:test|tests|bench|benchmark|example|demo|profile|conftest|debug)(?:[_.-].*)?"
     r"|.*[_-](?:test|tests|bench|benchmark|example|unittest)"
-    r"|(?:gen_instances|codegen|tuning)(?:[_.-].*)?|(?:.*[_-])?(?:tune|tuner|codegen))\.[A-Za-z0-9]+$"
+    r"|(?:gen_instances|codegen|tuning|warm_?up)(?:[_.-].*)?"
+    r"|.*tuner|(?:.*[_-])?(?:tune|codegen|warm_?up))\.[A-Za-z0-9]+$"
 )
 _TEXT_SUFFIXES = frozenset({"md", "rst", "txt", "ipynb", "html", "svg", "adoc"})
 _BINARY_SUFFIXES = frozenset({"co", "hsaco", "so", "o", "a", "bin", "pyc", "whl", "png", "jpg"})

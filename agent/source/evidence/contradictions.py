@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from agent.core.proposals import Finding, RunContext
 from agent.source.parse import TreeCache, captures, text_of
-from agent.source.python.guards import atoms
+from agent.source.python.guards import all_guards, atoms
 from agent.source.python.sites import Site, sites_named
 from agent.source.snapshot import SourceFile
 
@@ -47,6 +47,15 @@ _FAMILIES = frozenset({"MLA", "MHA", "GQA", "MQA"})
 _MHA_POOL = re.compile(r"MHA\w*Pool|Pool\w*MHA")
 _MLA_CLASS = re.compile(r"MLA(?![a-z])")
 _PLAIN_TEST = re.compile(r"(?:[\w.]*\.)?_?is_(?:cuda|hip|rocm|npu|xpu|cpu|musa|hpu)(?:\(\))?")
+_NO_GPU = frozenset({"cpu", "npu", "xpu", "hpu", "tpu", "mps"})
+_OTHER_DEVICE = re.compile(
+    r"^_?(?:forward|apply|run|call|impl)_(?:\w+_)?(npu|xpu|hpu|tpu|mps|cpu|amx)$|_(?:npu|xpu|hpu|tpu)$"
+)
+_ON_DEVICE = re.compile(
+    r"(?:.*\. )?is_(cpu|npu|xpu|hpu|mps|meta)(?: \( \))?"
+    r"|[\w .()]*\b(?:device|type|platform|device_type)(?: \))?"
+    r" == [\"'](cpu|npu|xpu|hpu|mps|tpu|meta)[\"']"
+)
 _MAX_HOPS = 3
 
 
@@ -76,7 +85,8 @@ class Contradictions:
     def of_site(self, file: SourceFile, site: Site) -> tuple[Finding, ...]:
         """Say what in a site's guards, or in those of all its callers, contradicts the run."""
         found = tuple(self._of_class(file, site))
-        found = found or tuple(self._of_guards(file, site.guards, site.line))
+        found = found or tuple(self._of_function(file, site))
+        found = found or tuple(self._of_guards(file, all_guards(site.chain), site.line))
         return found or tuple(self._of_callers(file, site, 0, frozenset()))
 
     def _of_class(self, file: SourceFile, site: Site) -> Iterator[Finding]:
@@ -88,6 +98,15 @@ class Contradictions:
         if wrong:
             message = f"{owner} is for other models than the {self._model} family of the run"
             yield Finding("E_MODEL_GUARD", message, location=f"{file.path}:{site.line}")
+
+    def _of_function(self, file: SourceFile, site: Site) -> Iterator[Finding]:
+        """Say that a function is made for hardware that is no GPU (`forward_npu`)."""
+        found = _OTHER_DEVICE.search(site.qualname.rpartition(".")[2])
+        if found is not None:
+            device = found.group().rpartition("_")[2]
+            message = f"{site.qualname} is for the {device}; the kernel is a GPU's"
+            where = f"{file.path}:{site.line}"
+            yield Finding("E_BACKEND_MISMATCH", message, location=where)
 
     def _of_callers(
         self, file: SourceFile, site: Site, hops: int, seen: frozenset[str]
@@ -101,7 +120,7 @@ class Contradictions:
             return
         shared: list[Finding] = []
         for caller in callers:
-            found = list(self._of_guards(file, caller.guards, caller.line))
+            found = list(self._of_guards(file, all_guards(caller.chain), caller.line))
             found = found or list(self._of_callers(file, caller, hops + 1, seen | {name}))
             if not found:
                 return
@@ -145,7 +164,11 @@ class Contradictions:
             return
         vendor = _vendor_of(text, positive=positive)
         shown = f"the guard {guard[1:]!r} ({'holds' if positive else 'does not hold'} here)"
-        if vendor and self._backend and (vendor == self._backend) != positive:
+        device = _device_of(text) if positive else ""
+        if device or (positive and vendor in _NO_GPU):
+            message = f"{shown} needs a {device or vendor}; the kernel is a GPU's"
+            yield Finding("E_BACKEND_MISMATCH", message, location=where)
+        elif vendor and self._backend and (vendor == self._backend) != positive:
             needed = vendor if positive else "another backend"
             message = f"{shown} needs {needed}; the run is on {self._backend}"
             yield Finding("E_BACKEND_MISMATCH", message, location=where)
@@ -213,6 +236,12 @@ def _arch_of(text: str) -> str:
     if found.group(2):
         return f"sm{found.group(2)}"
     return _MI.get(found.group(3), "")
+
+
+def _device_of(text: str) -> str:
+    """Give the hardware besides GPUs that a condition asks for: `x.is_cpu`, `device == "npu"`."""
+    found = _ON_DEVICE.fullmatch(text.strip())
+    return (found.group(1) or found.group(2)) if found is not None else ""
 
 
 def _vendor_of(text: str, *, positive: bool) -> str:

@@ -6,7 +6,6 @@ what only a trace can show is listed in `Examination.needs`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,6 +23,7 @@ from agent.source.evidence.functions import enclosing_function
 from agent.source.evidence.guardcheck import guard_finding
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.linking import Links
+from agent.source.evidence.liveness import never_runs
 from agent.source.evidence.pins import pinned
 from agent.source.names import origin_of
 from agent.source.native.tables import table_arch
@@ -41,8 +41,6 @@ _MINIMUM: Mapping[str, tuple[frozenset[str], ...]] = {
     "aten": (frozenset({"EMIT"}),),
     "inductor": (frozenset({"EMIT"}),),
 }
-_LOADS = re.compile(r"load\w*weight|weights?_\w*load|post_load", re.IGNORECASE)
-_ASKS = re.compile(r"^_?(?:can_use|can_run|should_use|is|has|supports?)_")
 _WORDS = {
     "DEF": "a definition", "EMIT": "an emission", "BUILD": "a build manifest that has the file",
     "TAB": "a table row", "BIN": "the row's code object with the symbol", "SKEL": "a name template",
@@ -158,11 +156,8 @@ def _check_emission(case: Case, item: Item) -> None:
         item.findings.append(stated)
     elif item.evidence.guard:
         case.proven.add("GUARD")
-    if _LOADS.search(item.region.qualname.rpartition(".")[2]):
-        what = "runs while weights are loaded, not while the server works"
-        item.refuse("E_UNREACHABLE", f"{item.region.qualname} {what}")
-    elif _ASKS.search(item.region.qualname.rpartition(".")[2]):
-        item.refuse("E_UNREACHABLE", f"{item.region.qualname} only tells whether it can run")
+    if why := never_runs(item.region.sites[0]):
+        item.refuse("E_UNREACHABLE", f"{item.region.qualname} {why}")
     elif not case.links.used(item.file, item.region):
         hint = "where another checkout calls it, name that with --repo too"
         item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}", hint=hint)

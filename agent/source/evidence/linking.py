@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from agent.source.definitions import Definitions
 from agent.source.evidence.items import Item
+from agent.source.evidence.overriding import is_overridden
 from agent.source.evidence.reachable import is_offered, is_used
 from agent.source.native.calls import pasted
 from agent.source.native.sites import NativeSite, launches_of
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
 from agent.source.python.meaning import Meanings
-from agent.source.python.sites import Region, Site, sites_named
+from agent.source.python.sites import Region, Site, binds_locally, sites_named
 from agent.source.python.text import py_text
 from agent.source.reach import Link, Reach, Seed, native_callers
 from agent.source.snapshot import SourceFile, whole_word
@@ -62,8 +63,11 @@ class Links:
         name = item.kernel.function.name
         if site.kind != "launch" and item.kernel.origin != "flydsl":
             return False
-        called = [(receiver, word) for receiver, word in self._called(file, site) if word == name]
-        return any(self._resolves(file, receiver, name, item) for receiver, _ in called)
+        return any(
+            self._resolves(file, receiver, word, item)
+            for receiver, word in self._called(file, site)
+            if name in self._given_as(file, receiver, word)
+        )
 
     def reached(self, site: Site, file: SourceFile, item: Item) -> tuple[str, ...]:
         """Give the chain of names from a site to what an item defines; empty when there is none."""
@@ -72,8 +76,8 @@ class Links:
         reach = self._reach(item)
         own = item.kernel.function.name if item.kernel is not None else ""
         for receiver, word in self._called(file, site):
-            for name in dict.fromkeys((word, *self._originals(file, receiver, word))):
-                if name not in ("", own) and reach.reaches(file, receiver, word, name):
+            for name in self._given_as(file, receiver, word):
+                if name != own and reach.reaches(file, receiver, word, name):
                     return reach.chain(name)
         return ()
 
@@ -91,6 +95,8 @@ class Links:
     def used(self, file: SourceFile, region: Region) -> bool:
         """Tell whether code that runs in a server uses the function around a region."""
         modules = self._meanings.modules
+        if is_overridden(self._bundles, region.qualname):
+            return False
         return is_used(self._bundles, file, region.qualname) or is_offered(modules, region, file)
 
     def wholly(self, item: Item) -> dict[str, list[Link]]:
@@ -140,7 +146,10 @@ class Links:
         before = spelled[: spelled.rfind(site.symbol)] if site.symbol in spelled else ""
         pure = re.fullmatch(r"(?:[A-Za-z_]\w*\.)*", before)
         receiver = before.rstrip(".") if pure else None
-        return [(receiver, site.symbol), *self._aliases(file, site)]
+        aliases = self._aliases(file, site)
+        if receiver == "" and binds_locally(site):
+            return list(aliases)
+        return [(receiver, site.symbol), *aliases]
 
     def _aliases(self, file: SourceFile, site: Site) -> tuple[Called, ...]:
         """Give what the variable a site calls may stand for: `k = a if c else b; k[grid](...)`."""
@@ -162,11 +171,10 @@ class Links:
                 found.append((receiver, word))
         return tuple(dict.fromkeys(found))[:24]
 
-    def _originals(self, file: SourceFile, receiver: str | None, name: str) -> Iterator[str]:
-        """Give the names a bare name was imported under."""
-        if receiver == "":
-            for _, original in py_text(file.text).imports.names.get(name, ()):
-                yield original
+    def _given_as(self, file: SourceFile, receiver: str | None, name: str) -> tuple[str, ...]:
+        """Give what a name may be called where it is defined: what an import renamed has a name."""
+        bound = py_text(file.text).imports.names.get(name, ()) if receiver == "" else ()
+        return tuple(dict.fromkeys(original or name for _, original in bound)) or (name,)
 
     def _resolves(self, file: SourceFile, receiver: str | None, name: str, item: Item) -> bool:
         """Tell whether a name in a file can mean an item's function: defined there or imported."""

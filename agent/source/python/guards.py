@@ -16,6 +16,7 @@ from agent.source.parse import text_of
 
 _JUMPS = frozenset({"return_statement", "raise_statement", "continue_statement", "break_statement"})
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"]*\"|'[^']*'|[=!<>]=|\S")
+_FUNCTIONS = frozenset({"function_definition", "lambda"})
 _MAX_NESTED = 24
 _MAX_GUARDS = 200
 _FLIPPED = {
@@ -28,17 +29,33 @@ _COMPARISON = re.compile(r"\s(==|!=|<=|>=|<|>|is not|is|not in|in)\s")
 def guard_chain(chain: Sequence[Node]) -> tuple[str, ...]:
     """Give the guards around the last node of an ancestor chain, outermost first.
 
-    Only the innermost function counts: what guards its definition does not guard its run, but
-    module-level conditions around a class or function decide whether it exists, so they stay.
+    Only the innermost function counts: what guards its definition does not guard its run.
     """
+    functions = [at for at, one in enumerate(chain[:-1]) if one.type in _FUNCTIONS]
+    return all_guards(chain[functions[-1] :] if functions else chain)
+
+
+def all_guards(chain: Sequence[Node]) -> tuple[str, ...]:
+    """Give the guards around a node, also those that decide whether its function exists."""
     guards: list[str] = []
     for parent, child in pairwise(chain):
-        if parent.type in ("function_definition", "lambda"):
-            guards.clear()
         guards.extend(islice(_between(parent, child), _MAX_GUARDS))
         if len(guards) > _MAX_GUARDS:
             break
     return tuple(dict.fromkeys(guards))
+
+
+def jump_before(chain: Sequence[Node]) -> str:
+    """Name the statement (`return`, `raise`, ...) that always leaves before a node; "" if none."""
+    for block, child in pairwise(chain):
+        if block.type != "block":
+            continue
+        for statement in block.named_children:
+            if statement.start_byte >= child.start_byte:
+                break
+            if statement.type in _JUMPS:
+                return statement.type.removesuffix("_statement")
+    return ""
 
 
 def atoms(condition: str) -> tuple[str, ...]:

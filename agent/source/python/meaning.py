@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from threading import Thread
 from typing import Literal
@@ -94,7 +95,10 @@ class Meanings:
         bound = py_text(file.text).imports.names.get(name, ())
         found = [self._through(here, one, [], "") for one in bound]
         if defines(file.text, name):
-            found.append(Meaning("known", frozenset({here})))
+            own = Meaning("known", frozenset({here}))
+            if not found or _defined_last(file.text, name):
+                return own
+            found.append(own)
         if not found:
             stars = py_text(file.text).imports.stars
             given = [self.modules.given(star, name, here) for star in stars]
@@ -124,6 +128,19 @@ class Meanings:
             if given.homes:
                 return _known(given.homes, ours=True)
         return _known(frozenset(), ours=ours)
+
+
+@lru_cache(maxsize=4_096)
+def _defined_last(text: bytes, name: str) -> bool:
+    """Tell whether a module defines a name after, and whatever becomes of, its imports of it."""
+    word = re.escape(name.encode("utf-8", "replace"))
+    found = list(
+        re.finditer(rb"^(?:async )?(?:def|class)[ \t]+" + word + rb"\b", text, re.MULTILINE)
+    )
+    statements = (text[start:end] for start, end in py_text(text).imports.spans)
+    named = [one for one in statements if re.search(rb"\b" + word + rb"\b", one)]
+    last = max((text.rfind(one) for one in named), default=-1)
+    return bool(found) and found[-1].start() > last and not any(one[:1].isspace() for one in named)
 
 
 def _known(homes: frozenset[Home], *, ours: bool) -> Meaning:

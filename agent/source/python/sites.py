@@ -173,6 +173,29 @@ def in_device_code(site: Site) -> bool:
     )
 
 
+def binds_locally(site: Site) -> bool:
+    """Tell whether what a site calls is a parameter or a variable of a function around it."""
+    name = site.callee.partition(".")[0]
+    query = "(assignment left: (identifier) @left)"
+    for function in _owners(site):
+        parameters = function.child_by_field_name("parameters")
+        if parameters is not None and name in _parameter_names(parameters):
+            return True
+        if any(text_of(one) == name for one in captures("python", query, function).get("left", [])):
+            return True
+    return False
+
+
+def _parameter_names(parameters: Node) -> set[str]:
+    names = set()
+    for one in parameters.named_children:
+        held = one.child_by_field_name("name") or (
+            one.named_child(0) if one.named_children else one
+        )
+        names.add(text_of(held if held is not None else one))
+    return names
+
+
 def _owners(site: Site) -> list[Node]:
     """Give the functions around a site; for a compiled one only those outside it."""
     return [node for node in site.chain[:-1] if node.type == "function_definition"]

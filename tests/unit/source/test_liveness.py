@@ -1,0 +1,160 @@
+"""Launches that never run while a server works, or are of something else than they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import dedent
+
+import pytest
+
+from agent.core.proposals import Evidence, RunContext
+from agent.source.index import GitSourceIndex, open_sources
+from tests.checkouts import commit_tree, line_of
+
+LAUNCH = "scale_kernel[(1,)](x)"
+HEAD = "import torch\nfrom typing import TYPE_CHECKING\nfrom server.kernels import scale_kernel\n"
+KERNELS = dedent("""\
+    import triton
+
+
+    @triton.jit
+    def scale_kernel(x):
+        pass
+
+
+    @triton.jit
+    def other_kernel(x):
+        pass
+
+
+    def use(x):
+        scale_kernel[(1,)](x)
+        other_kernel[(1,)](x)
+    """)
+NEVER = {
+    "if False": "def run(x):\n    if False:\n        LAUNCH\n",
+    "if 0": "def run(x):\n    if 0:\n        LAUNCH\n",
+    "if not True": "def run(x):\n    if not True:\n        LAUNCH\n",
+    "else of True": "def run(x):\n    if True:\n        return x\n    else:\n        LAUNCH\n",
+    "while False": "def run(x):\n    while False:\n        LAUNCH\n",
+    "False and": "def run(x):\n    y = False and LAUNCH\n",
+    "while types are checked": "def run(x):\n    if TYPE_CHECKING:\n        LAUNCH\n",
+    "behind a return": "def run(x):\n    return x\n    LAUNCH\n",
+    "behind a raise": "def run(x):\n    if x:\n        raise ValueError\n        LAUNCH\n",
+    "for a missing module": (
+        "def run(x):\n    try:\n        import fast\n    except ImportError:\n        LAUNCH\n"
+    ),
+    "a function for a missing module": (
+        "try:\n    from fast import run\nexcept (OSError, ImportError):\n"
+        "    def run(x):\n        LAUNCH\n"
+    ),
+    "as a script": (
+        'def run(x):\n    pass\n\n\nif __name__ == "__main__":\n    def go(x):\n        LAUNCH\n    go(1)\n'
+    ),
+    "a test": "import unittest\n\n\n@unittest.skip('no')\ndef run(x):\n    LAUNCH\n",
+    "a fixture": "import pytest\n\n\n@pytest.fixture\ndef run(x):\n    LAUNCH\n",
+    "a local function nobody calls": "def run(x):\n    def local(x):\n        LAUNCH\n    return x\n",
+    "warm-up": "def warmup_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    warmup_scale(x)\n",
+    "tuning": "def autotune_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    autotune_scale(x)\n",
+    "measured": "def run(x):\n    triton.testing.do_bench(lambda: LAUNCH)\n",
+    "asks": "def can_use_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    can_use_scale(x)\n",
+    "replaced by every class": (
+        "class Plain:\n    def scale_it(self, x):\n        LAUNCH\n\n\nclass Real(Plain):\n"
+        "    def scale_it(self, x):\n        return x\n\n\ndef run(x):\n    Real().scale_it(x)\n"
+    ),
+}  # fmt: skip
+NO_GPU = {
+    "forward_npu": "class A:\n    def forward_npu(self, x):\n        LAUNCH\n\n\ndef run(x):\n    A()\n",
+    "forward_cpu": "class A:\n    def forward_cpu(self, x):\n        LAUNCH\n\n\ndef run(x):\n    A()\n",
+    "a flag": "_is_npu = is_npu()\n\n\ndef run(x):\n    if _is_npu:\n        LAUNCH\n",
+    "a tensor": "def run(x):\n    if x.is_cpu:\n        LAUNCH\n",
+    "a device": 'def run(x):\n    if x.device.type == "cpu":\n        LAUNCH\n',
+    "a module": "if is_xpu():\n    def run(x):\n        LAUNCH\n",
+}
+OTHER = {
+    "a parameter of that name": "def run(x, scale_kernel):\n    LAUNCH\n",
+    "a function of that name": "def scale_kernel(x):\n    return {}\n\n\ndef run(x):\n    LAUNCH\n",
+    "a name for another kernel": (
+        "from server.kernels import other_kernel as scale_kernel\n\n\ndef run(x):\n    LAUNCH\n"
+    ),
+}
+RUNS = {
+    "plainly": "def run(x):\n    LAUNCH\n",
+    "behind a check": "def run(x):\n    if x is None:\n        raise ValueError\n    LAUNCH\n",
+    "a local function": "def run(x):\n    def local(x):\n        LAUNCH\n    local(x)\n",
+    "on some devices": 'def run(x):\n    if x.device.type == "cuda" or x.device.type == "npu":\n        LAUNCH\n',
+    "not on a CPU": "def run(x):\n    if not x.is_cpu:\n        LAUNCH\n",
+    "to a CPU": "def copy_to_cpu(x):\n    LAUNCH\n\n\ndef run(x):\n    copy_to_cpu(x)\n",
+    "tuned": "@autotune(configs=[])\ndef run(x):\n    LAUNCH\n",
+    "replaced by one class of two": (
+        "class Base:\n    def scale_it(self, x):\n        LAUNCH\n\n\nclass Real(Base):\n"
+        "    def scale_it(self, x):\n        return x\n\n\nclass Same(Base):\n    pass\n\n\n"
+        "def run(x):\n    Real().scale_it(x)\n    Same().scale_it(x)\n"
+    ),
+    "called by what replaces it": (
+        "class Base:\n    def scale_it(self, x):\n        LAUNCH\n\n\nclass Real(Base):\n"
+        "    def scale_it(self, x):\n        super().scale_it(x)\n\n\ndef run(x):\n    Real().scale_it(x)\n"
+    ),
+}  # fmt: skip
+CASES = {**NEVER, **NO_GPU, **OTHER, **RUNS}
+
+
+def _path(name: str) -> str:
+    return f"server/case_{list(CASES).index(name)}.py"
+
+
+def _text(name: str) -> str:
+    body = CASES[name].replace("LAUNCH", LAUNCH)
+    return f"{'' if ' as scale_kernel' in body else HEAD}\n\n{body}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitSourceIndex]:
+    folder = tmp_path_factory.mktemp("live") / "server"
+    folder.mkdir()
+    uses = "".join(
+        f"from server.case_{number} import run as run_{number}\n\nrun_{number}(1)\n"
+        for number in range(len(CASES))
+    )
+    files = {_path(name): _text(name) for name in CASES}
+    more = {"server/__init__.py": "", "server/kernels.py": KERNELS, "server/main.py": uses}
+    commit_tree(folder, {**files, **more})
+    index = open_sources([("server", folder)])
+    yield index
+    index.close()
+
+
+def codes(index: GitSourceIndex, name: str) -> set[str]:
+    """Examine the launch of a case as an emission of `scale_kernel`."""
+    (repo,) = index.repos()
+    line = line_of(_text(name), LAUNCH)
+    found = index.examine(
+        (
+            Evidence("definition", "server", repo.commit, "server/kernels.py", (5, 5)),
+            Evidence("emission", "server", repo.commit, _path(name), (line, line)),
+        ),
+        names=("scale_kernel",), category="Elementwise", context=RunContext(),
+    )  # fmt: skip
+    return {one.code for one in found.findings}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_a_launch_that_never_runs_is_no_evidence(server: GitSourceIndex, name: str) -> None:
+    assert codes(server, name) == {"E_UNREACHABLE"}
+
+
+@pytest.mark.parametrize("name", NO_GPU)
+def test_a_launch_for_other_hardware_is_no_evidence(server: GitSourceIndex, name: str) -> None:
+    assert codes(server, name) == {"E_BACKEND_MISMATCH"}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_launch_of_what_only_has_the_name_is_no_evidence(
+    server: GitSourceIndex, name: str
+) -> None:
+    assert codes(server, name) == {"E_NO_MATCHING_NODE", "E_MISSING_EVIDENCE"}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_launch_that_may_run_is_evidence(server: GitSourceIndex, name: str) -> None:
+    assert codes(server, name) == set()
