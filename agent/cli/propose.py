@@ -23,9 +23,9 @@ from agent.cli.review import AcceptOption
 from agent.cli.screen import talk, write_result
 
 if TYPE_CHECKING:
+    from agent.cli.proposals import Price
     from agent.workflows.inputs import RunInputs
     from agent.workflows.propose import ProposeOptions, Surroundings
-    from agent.workflows.report import Price
 
 ModelOption = Annotated[
     str,
@@ -115,13 +115,13 @@ def propose(
     Example: label-agent propose new/ --baseline base/ --repo ./sglang --repo ./aiter
     """
     from agent.cli.progress import reading_progress
+    from agent.cli.proposals import read_price
     from agent.cli.terminal import TerminalConsole
     from agent.cli.watching import asking_lines
     from agent.proposing.budget import Limits
     from agent.workflows.asking import AskOptions
     from agent.workflows.inputs import RunInputs
     from agent.workflows.propose import ProposeOptions, Surroundings
-    from agent.workflows.report import read_price
     from agent.workflows.review import ReviewOptions
 
     paid = read_price(price)
@@ -154,18 +154,18 @@ class _Result:
 def _show_requests(
     inputs: RunInputs, options: ProposeOptions, around: Surroundings, output: Path | None
 ) -> int:
+    from agent.cli.proposals import requests_json
     from agent.render.documents import to_json
     from agent.workflows.propose import dry_run
-    from agent.workflows.report import requests_json
 
     write_result(to_json(requests_json(dry_run(inputs, options, around))), output)
     return 0
 
 
 def _propose(inputs: RunInputs, options: ProposeOptions, around: Surroundings, how: _Result) -> int:
+    from agent.cli.proposals import exit_code, proposals_json, proposals_text
     from agent.render.documents import to_json
     from agent.workflows.propose import propose_rules
-    from agent.workflows.report import exit_code, proposals_json, proposals_text
 
     result = propose_rules(inputs, options, around)
     if how.json:

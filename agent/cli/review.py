@@ -40,9 +40,9 @@ def review(
     Example: label-agent review
     """
     from agent.cli.progress import reading_progress
+    from agent.cli.proposals import outcomes_json, outcomes_text
     from agent.cli.terminal import TerminalConsole
     from agent.render.documents import to_json
-    from agent.workflows.report import outcomes_json, outcomes_text
     from agent.workflows.review import ReviewOptions, review_kept
 
     console = TerminalConsole()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.proposals import outcomes_json, outcomes_text
 from agent.core.proposal_form import proposal_from
 from agent.core.proposals import Proposal
 from agent.errors import LabelAgentError
@@ -14,7 +15,6 @@ from agent.review.journal import Journal
 from agent.review.records import RUN, run_record
 from agent.workflows.demo import prepare_demo
 from agent.workflows.inputs import RunInputs, kept_run, open_inputs
-from agent.workflows.report import outcomes_json, outcomes_text
 from agent.workflows.review import ReviewOptions, ReviewResult, review_kept
 from agent.workflows.workbench import Workbench
 from agent.workflows.workplace import open_workplace

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from agent.cli.proposals import proposals_text
 from agent.core.rules import Label
 from agent.proposing.families import Family, Member
 from agent.proposing.providers.base import Usage
 from agent.proposing.results import Answer, Asked
 from agent.workflows.propose import ProposeResult
-from agent.workflows.report import proposals_text
 from agent.workflows.review import ReviewResult
 from tests.builders import signature, stats
 
