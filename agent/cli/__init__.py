@@ -6,6 +6,7 @@ interrupted.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from agent.cli.screen import print_anything, show_error, show_traceback, talk
 from agent.errors import LabelAgentError
 
 EXIT_CLEAN, EXIT_FAILED, EXIT_INTERRUPTED = 0, 2, 130
+_COLLECT_EVERY = 100_000
 _GO_ON = {
     "propose": "; run it again: what was answered is kept and not asked twice",
     "review": "; what was decided is kept, go on with: label-agent review",
@@ -93,5 +95,9 @@ def _silence_stdout() -> None:
 
 
 def run() -> None:
-    """Run as a console script."""
+    """Run as a console script.
+
+    The collector of cycles looks rarely: commands are short, and their values hold no cycles.
+    """
+    gc.set_threshold(_COLLECT_EVERY)
     sys.exit(main())

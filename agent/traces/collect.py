@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import add
@@ -53,6 +54,9 @@ _GROUP: Final = {
     GPU_ANNOTATION: ANNOTATION,
 }
 """Which kinds go into the same columns, in file order."""
+
+_NOWHERE: Final = deque[Event](maxlen=0)
+"""Takes the events that are of no kind we keep, and holds none."""
 
 _COMPLETE: Final = {"X"}
 _NO_ARGUMENTS: Final = Arguments()
@@ -187,7 +191,7 @@ class Collector:
     def _sort_unseen(self, event: Event) -> None:
         """Sort the first event of a category, and remember where its like go."""
         kind = kind_of(event.cat)
-        sink = _nowhere if kind == IGNORED else self._found[_GROUP[kind]].append
+        sink = _NOWHERE.append if kind == IGNORED else self._found[_GROUP[kind]].append
         self._sinks[event.cat] = sink
         sink(event)
 
@@ -208,14 +212,14 @@ class Collector:
         args = _arguments(events)
         starts = all_to_ns([event.ts for event in events])
         durations = all_to_ns([event.dur for event in events])
-        columns.name.extend(self.names.all([event.name for event in events]))
-        columns.work.extend(_works(events))
-        columns.start_ns.extend(_known_starts(rank, starts))
-        columns.duration_ns.extend(_known_durations(rank, durations))
-        columns.device.extend(_devices(events, args))
-        columns.stream.extend(_streams(events, args))
-        columns.correlation.extend(_ids([arg.correlation for arg in args]))
-        columns.external_id.extend(_external_ids(args))
+        _append(columns.name, self.names.all([event.name for event in events]))
+        _append(columns.work, _works(events))
+        _append(columns.start_ns, _known_starts(rank, starts))
+        _append(columns.duration_ns, _known_durations(rank, durations))
+        _append(columns.device, _devices(events, args))
+        _append(columns.stream, _streams(events, args))
+        _append(columns.correlation, _ids([arg.correlation for arg in args]))
+        _append(columns.external_id, _external_ids(args))
 
     def _add_launches(self, rank: RankColumns, events: list[Event]) -> None:
         calls = self._calls
@@ -224,11 +228,11 @@ class Collector:
         events = [event for event in events if calls[event.name] != UNKNOWN]
         columns = rank.launches
         args = _arguments(events)
-        columns.start_ns.extend(_times([event.ts for event in events]))
-        columns.correlation.extend(_ids([arg.correlation for arg in args]))
-        columns.external_id.extend(_external_ids(args))
-        columns.thread.extend(self.threads.all([event.tid for event in events]))
-        columns.flags.extend([calls[event.name] for event in events])
+        _append(columns.start_ns, _times([event.ts for event in events]))
+        _append(columns.correlation, _ids([arg.correlation for arg in args]))
+        _append(columns.external_id, _external_ids(args))
+        _append(columns.thread, self.threads.all([event.tid for event in events]))
+        _append(columns.flags, [calls[event.name] for event in events])
 
     def _add_operators(self, rank: RankColumns, events: list[Event]) -> None:
         columns = rank.operators
@@ -237,22 +241,22 @@ class Collector:
         rank.shapes += len(types) - types.count(b"")
         names = [event.name for event in events]
         dims = [bytes(arg.input_dims) for arg in args] if self.context else repeat(b"")
-        columns.what.extend(self.operators.all(list(zip(names, types, dims, strict=False))))
-        columns.external_id.extend(_external_ids(args))
+        _append(columns.what, self.operators.all(list(zip(names, types, dims, strict=False))))
+        _append(columns.external_id, _external_ids(args))
         self._add_span(columns, events)
 
     def _add_frames(self, rank: RankColumns, events: list[Event]) -> None:
         self.n_frames += len(events)
         if self.context:
-            rank.frames.what.extend(self.frames.all([event.name for event in events]))
+            _append(rank.frames.what, self.frames.all([event.name for event in events]))
             self._add_span(rank.frames, events)
 
     def _add_span(self, columns: SpanColumns, events: list[Event]) -> None:
         starts = _times([event.ts for event in events])
         durations = _times([event.dur for event in events])
-        columns.start_ns.extend(starts)
-        columns.end_ns.extend(_ends(starts, durations))
-        columns.thread.extend(self.threads.all([event.tid for event in events]))
+        _append(columns.start_ns, starts)
+        _append(columns.end_ns, _ends(starts, durations))
+        _append(columns.thread, self.threads.all([event.tid for event in events]))
 
     def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
         for event in [event for event in events if is_step(event.name)]:
@@ -263,16 +267,17 @@ class Collector:
                 rank.steps.append(Annotation(start, _end(start, duration), event.name, stream))
 
 
+def _append(column: array[int], values: Sequence[int]) -> None:
+    """Append a block of values: as an array they go in at once, in half the time of one by one."""
+    column.extend(array(column.typecode, values))
+
+
 def _works(events: list[Event]) -> Sequence[int]:
     cats = {event.cat for event in events}
     kinds = {cat: kind_of(cat) for cat in cats}
     if len(cats) == 1:
         return bytes(kinds.values()) * len(events)
     return [kinds[event.cat] for event in events]
-
-
-def _nowhere(_event: Event) -> None:
-    """Drop an event that is of no kind we keep."""
 
 
 def _arguments(events: list[Event]) -> list[Arguments]:
@@ -303,10 +308,10 @@ def _known_durations(rank: RankColumns, durations: Sequence[int | None]) -> Sequ
     return known
 
 
-def _ends(starts: list[int], durations: list[int]) -> Iterable[int]:
+def _ends(starts: list[int], durations: list[int]) -> list[int]:
     if min(durations) >= 0 and max(starts) + max(durations) <= INT64_MAX:
-        return map(add, starts, durations)
-    return map(_end, starts, durations)
+        return list(map(add, starts, durations))
+    return list(map(_end, starts, durations))
 
 
 def _end(start: int, duration: int) -> int:

@@ -16,6 +16,7 @@ from operator import add, le, lt, sub
 from agent.core.kernels import ClippedTotal
 from agent.traces.collect import KernelColumns
 from agent.traces.events import KERNEL
+from agent.traces.numbers import packed
 
 LEGAL_OVERLAP_NS = 5_000
 """Programmatic dependent launch lets neighbours on a stream overlap by under 5 us each."""
@@ -133,8 +134,8 @@ class _Group:
     def column(self, values: array[int]) -> array[int]:
         """Give a column of its events alone."""
         if not isinstance(self.chosen, bytes):
-            return array("q", map(values.__getitem__, self.chosen))
-        return array("q", compress(values, self.chosen))
+            return packed(map(values.__getitem__, self.chosen))
+        return packed(compress(values, self.chosen))
 
 
 def _groups(kernels: KernelColumns, usable: bytes) -> Iterator[_Group]:
@@ -187,7 +188,7 @@ def _line(kernels: KernelColumns, group: _Group) -> tuple[_Line, Sequence[int]]:
     starts = group.column(kernels.start_ns)
     durations = group.column(kernels.duration_ns)
     if all(map(lt, starts, islice(starts, 1, None))):
-        return _Line(starts, array("q", map(add, starts, durations))), ()
+        return _Line(starts, packed(map(add, starts, durations))), ()
     repeats = _duplicates(kernels, group, starts)
     dropped = set(repeats)
     pairs = sorted(

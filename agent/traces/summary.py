@@ -30,7 +30,7 @@ from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import Links, link_launches
 from agent.traces.measure import Timeline, measure
-from agent.traces.numbers import INT64_MAX
+from agent.traces.numbers import INT64_MAX, packed
 from agent.traces.ranks import (
     coordinates_in,
     distributed,
@@ -166,7 +166,7 @@ def _table(
     kernels = rank.kernels
     columns = [
         ids,
-        array("q", map(sub, kernels.start_ns, repeat(timeline.origin_ns))),
+        packed(map(sub, kernels.start_ns, repeat(timeline.origin_ns))),
         kernels.duration_ns,
         kernels.device,
         kernels.stream,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.traces.numbers import LARGEST_NS, all_to_ns, to_ns
+from agent.traces.numbers import LARGEST_NS, all_to_ns, packed, to_ns
 
 EXACT = {
     "three decimals": (b"1772442166525160.130", 1772442166525160130),
@@ -67,3 +68,37 @@ def test_mixed_spellings_are_read_one_by_one(numbers, data):
     ]
     expected = [int(Decimal(number) * 1000) for number in numbers]
     assert list(all_to_ns([text.encode() for text in spellings])) == expected
+
+
+_TOKENS = (
+    "0",
+    "12.345",
+    "0.500",
+    "1.5",
+    "1.1e5",
+    "1.234e5",
+    "12.34E1",
+    "null",
+    "",
+    '"1.12"',
+    '"1.123"',
+    '"1.000,2.000"',
+    "-1.234",
+    "-0.001",
+    "1.2345",
+    "123456789012345678.123",
+    "99999999999999999999.123",
+)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_many_times_at_once_are_those_of_each_alone(seed):
+    rng = random.Random(seed)
+    tokens = [rng.choice(_TOKENS).encode() for _ in range(rng.randrange(1, 6))]
+    assert list(all_to_ns(tokens)) == list(map(to_ns, tokens))
+
+
+def test_a_packed_column_holds_every_value_in_order():
+    values = [*range(20_000), -(1 << 63), (1 << 63) - 1]
+    assert list(packed(iter(values))) == values
+    assert list(packed(())) == []
