@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
-from agent.compare.gates import judge_gates, parse_gate
+from agent.compare.gates import Kind, judge_gates, parse_gate
 from agent.compare.table import compare_traces
 from agent.errors import UsageError
 from tests.unit.compare.runs import graph_rank, rules_for, run
@@ -56,6 +60,13 @@ def failed(*expressions: str, base=BASE, new=NEW) -> list[str]:
 def test_a_gate_fails_where_the_figure_exceeds_the_bound(expression, fails):
     """The total rises by 2.000 ms of 100, GEMM by exactly 1 %, MLA falls by a third."""
     assert bool(failed(expression)) is fails
+
+
+def test_the_expressions_in_the_docs_are_expressions():
+    page = Path(__file__).parents[3] / "docs" / "reading-a-diff.md"
+    section = page.read_text(encoding="utf-8").partition("## Gates")[2]
+    shown = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    assert {parse_gate(one, RULES).kind for one in shown} == set(get_args(Kind))
 
 
 def test_several_gates_are_judged_each_for_itself():
