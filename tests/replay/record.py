@@ -1,7 +1,7 @@
 """Record `cassettes/recorded/` again from a live server, and say in the manifest where from.
 
     python -m tests.replay.record --model-file MODEL.gguf --server "NAME and build" \\
-        --command "how it was started" [--trace TRACE --sglang-wheel DIR]
+        --command "how it was started" [--trace TRACE --sglang-wheel DIR] [--only PART]
 
 The server listens on 127.0.0.1:18101. Without the last two the run on SGLang stays as it is.
 """
@@ -39,6 +39,8 @@ def main(argv: list[str]) -> int:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for file, run in _runs(Path(folder), given):
+            if given.only not in file:
+                continue
             _record(file, run)
             rows.append(
                 {
@@ -64,6 +66,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--command", required=True, help="how the server was started")
     parser.add_argument("--trace", type=Path, help="a trace of SGLang")
     parser.add_argument("--sglang-wheel", type=Path, help="the wheel, unpacked in a git checkout")
+    parser.add_argument("--only", default="", help="record files with this in their name")
     return parser.parse_args(argv)
 
 
