@@ -162,6 +162,8 @@ class _BlockReader:
         follower = self.text[after : after + 1]
         if not follower and not self.final:
             return None
+        if follower not in ("", ",", "]") and not (self.salvage and follower == "{"):
+            return self._fail(at, after, f"',' or ']' is missing before {follower!r}")
         if not isinstance(fields, dict):
             if not self.salvage:
                 return self._fail(at, at, "an event is not an object")
@@ -172,17 +174,13 @@ class _BlockReader:
             self._keep(fields, at, end, has_control=has_control)
         return self._step_over(end, after, follower)
 
-    def _step_over(self, end: int, after: int, follower: str) -> int | None:
-        """Pass the comma after an event, or stop where there is none."""
-        if follower in ("", "]"):
-            return after
+    def _step_over(self, end: int, after: int, follower: str) -> int:
+        """Pass the comma after an event; salvage lets it be missing before another."""
         if follower == ",":
             self._note_separator(end, after)
             return after + 1
-        if self.salvage and follower == "{":
-            self.block.broken = True
-            return after
-        return self._fail(after, after, f"',' or ']' is missing before {follower!r}")
+        self.block.broken |= follower == "{"
+        return after
 
     def _note_separator(self, end: int, comma: int) -> None:
         following = self._skip_space(comma + 1)

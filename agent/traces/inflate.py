@@ -7,7 +7,6 @@ reader knows whether what it got is enough.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,13 @@ class ReadProgress:
 
 
 Progress = Callable[[ReadProgress], None]
+
+
+def cannot_be_read(err: OSError, source: str) -> TraceError:
+    """Say what the operating system says."""
+    reason = err.strerror or str(err)
+    hint = "check that the file is there and that you may read it"
+    return TraceError("TR013", f"cannot be read: {reason}", location=source, hint=hint)
 
 
 class ByteStream:
@@ -68,8 +74,7 @@ class ByteStream:
                 self._total = self.path.stat().st_size
                 yield from self._chunks(file)
         except OSError as err:
-            reason = err.strerror or str(err)
-            raise TraceError("TR013", f"cannot be read: {reason}", location=self.source) from err
+            raise cannot_be_read(err, self.source) from err
 
     def _chunks(self, file: IO[bytes]) -> Iterator[bytes]:
         magic = file.read(4)
@@ -140,33 +145,54 @@ class ByteStream:
         return b""
 
     def _zip_member(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Deliver the only file of an archive; what breaks inside it is damage like any other."""
+        import lzma
+        import struct
+        import zipfile
+        import zlib
+
+        faults = (
+            *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError),
+            *(NotImplementedError, RuntimeError, ValueError, OverflowError),
+        )
         try:
             archive = zipfile.ZipFile(file)
             members = [member for member in archive.infolist() if not member.is_dir()]
             if len(members) != 1:
-                raise UnknownTraceFormat(
-                    "TR011",
-                    f"a zip archive of {len(members)} files is not one trace",
-                    location=self.source,
-                    hint="unpack it and name the folder or the files",
-                )
+                raise _not_one_file(len(members), self.source)
             with archive.open(members[0]) as stored:
                 gzipped = stored.read(len(GZIP_MAGIC)) == GZIP_MAGIC
                 stored.seek(0)
                 yield from self._gzip_members(stored) if gzipped else self._plain(stored)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as err:
-            raise CorruptTrace(
-                "TR011",
-                f"the zip archive cannot be read: {err}",
-                location=self.source,
-                hint="unpack it and name the file",
-            ) from err
+        except faults as err:
+            reason = " ".join(str(err).split()) or type(err).__name__
+            if not self._read:
+                raise _unreadable_zip(reason, self.source) from err
+            self.damage = f"the zip archive is damaged: {reason}"
 
     def _advance(self, n_bytes: int) -> None:
         self._read += n_bytes
         if self._progress:
             done = min(self._read, self._total)
             self._progress(ReadProgress(self.source, done, self._total))
+
+
+def _not_one_file(n_files: int, source: str) -> TraceError:
+    return UnknownTraceFormat(
+        "TR011",
+        f"a zip archive of {n_files} files is not one trace",
+        location=source,
+        hint="unpack it and name the folder or the files",
+    )
+
+
+def _unreadable_zip(reason: str, source: str) -> TraceError:
+    return CorruptTrace(
+        "TR011",
+        f"the zip archive cannot be read: {reason}",
+        location=source,
+        hint="unpack it and name the file",
+    )
 
 
 def read_head(path: Path, source: str, n_bytes: int) -> bytes:
@@ -192,7 +218,8 @@ def read_whole(path: Path, source: str, *, limit: int = 1 << 30) -> bytes:
                 "TR016",
                 f"the file holds more than {limit} bytes, too many to read whole",
                 location=source,
+                hint="name the trace that it was made of",
             )
     if stream.damage:
-        raise CorruptTrace("TR010", stream.damage, location=source)
+        raise CorruptTrace("TR010", stream.damage, location=source, hint="copy or write it again")
     return b"".join(parts)

@@ -14,7 +14,7 @@ from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
 from agent.traces.cache import TraceCache
 from agent.traces.formats import HEAD_BYTES, find_format
-from agent.traces.inflate import Progress, read_head
+from agent.traces.inflate import Progress, cannot_be_read, read_head
 from agent.traces.kineto import not_json, read_kineto
 
 Named = str | os.PathLike[str]
@@ -159,8 +159,7 @@ def _size(file: TraceFile) -> int:
     try:
         return file.path.stat().st_size
     except OSError as err:
-        reason = err.strerror or str(err)
-        raise TraceError("TR013", f"cannot be read: {reason}", location=file.source) from err
+        raise cannot_be_read(err, file.source) from err
 
 
 def find_files(named: Sequence[str]) -> list[TraceFile]:
@@ -212,8 +211,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[Path, bool]]:
     try:
         files = _visible(folder.iterdir()) or _visible(_below(folder))
     except OSError as err:
-        reason = err.strerror or str(err)
-        raise TraceError("TR013", f"cannot be read: {reason}", location=str(folder)) from err
+        raise cannot_be_read(err, str(folder)) from err
     if not files:
         raise TraceError(
             "TR014",

@@ -279,9 +279,11 @@ def open_database(path: Path, source: str, *, salvage: bool = False) -> Iterator
             connection.execute("PRAGMA trusted_schema = OFF")
             yield Database(connection, source, size=file.stat().st_size, salvage=salvage)
         except sqlite3.OperationalError as err:
-            raise TraceError("TR013", f"cannot be opened: {err}", location=source) from err
+            message, hint = f"cannot be opened: {err}", "copy it to a folder you may write to"
+            raise TraceError("TR013", message, location=source, hint=hint) from err
         except FAULTS as err:
-            raise CorruptTrace("TR062", f"damaged SQLite file: {err}", location=source) from err
+            message, hint = f"damaged SQLite file: {err}", "copy or export it again"
+            raise CorruptTrace("TR062", message, location=source, hint=hint) from err
         finally:
             if connection is not None:
                 connection.close()

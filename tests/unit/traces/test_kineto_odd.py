@@ -223,3 +223,12 @@ def test_salvage_of_many_ends_of_lists_comes_to_an_end(tmp_path: Path) -> None:
     raw = trace(FIVE).decode().removesuffix("]}") + ", " + text
     rank = one(tmp_path, raw.encode(), salvage=True)
     assert (rank.count, rank.info.complete) == (5, False)
+
+
+def test_salvage_trusts_no_event_that_a_quote_seems_to_end(tmp_path: Path) -> None:
+    """`"name": "a"}"` ends too early: what stands before the quote is not the event, nor twice."""
+    raw = changed('"k4", "pid": 0, "tid": 7', '""}", "pid": 0, "tid": 7')
+    with pytest.raises(CorruptTrace, match="event 5"):
+        one(tmp_path, raw)
+    rank = one(tmp_path, raw, salvage=True)
+    assert (rank.count, rank.kernel_ns, rank.info.skipped_events) == (4, 40_000, 1)
