@@ -19,6 +19,7 @@ _NOISE = re.compile(
     re.DOTALL,
 )
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\(?:\r?\n)?)*+)", re.MULTILINE)
+_DISABLED = re.compile(rb"[ \t]*#[ \t]*if[ \t]+(?:0|false)[ \t]*\r?$", re.MULTILINE)
 _MACRO_NAME = re.compile(rb"[ \t]*(\w+)(\(([^)]*)\))?")
 _GLOBAL = re.compile(rb"(?<![\w])__global__(?![\w])")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
@@ -131,7 +132,7 @@ class NativeFile:
 @lru_cache(maxsize=512)
 def native_file(text: bytes) -> NativeFile:
     """Read the structure of one file; any bytes are accepted."""
-    code = _NOISE.sub(_blank, text)
+    code = _without_disabled(_NOISE.sub(_blank, text))
     macros = tuple(_macros(code))
     blocks = tuple(_blocks(_without_directives(code)))
     draft = NativeFile(text, code, blocks, macros, ())
@@ -157,6 +158,24 @@ def _macros(code: bytes) -> Iterator[Macro]:
                 match.start(),
                 match.end(),
             )
+
+
+def _without_disabled(code: bytes) -> bytes:
+    """Blank what stands between `#if 0` and its `#else` or `#endif`."""
+    if _DISABLED.search(code) is None:
+        return code
+    out, branches = bytearray(code), list[int]()
+    for match in _DIRECTIVE.finditer(code):
+        word = match.group(1)
+        if word in (b"if", b"ifdef", b"ifndef"):
+            branches.append(match.end() if _DISABLED.match(match.group()) else -1)
+        elif word in (b"else", b"elif", b"endif") and branches:
+            start = branches.pop()
+            if start >= 0:
+                out[start : match.start()] = re.sub(rb"[^\n]", b" ", code[start : match.start()])
+            if word != b"endif":
+                branches.append(-1)
+    return bytes(out)
 
 
 def _without_directives(code: bytes) -> bytes:

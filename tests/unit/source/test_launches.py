@@ -12,6 +12,7 @@ from agent.core.source import Examination
 from agent.source.index import open_sources
 from agent.source.names import origin_of
 from agent.source.native.sites import native_region
+from agent.source.native.structure import native_file
 from agent.source.reach import native_callers
 from agent.source.snapshot import SourceFile
 from tests.checkouts import commit_tree, line_of
@@ -92,6 +93,30 @@ def test_a_launch_is_told_by_its_name_or_by_what_launches_it(
 )
 def test_a_line_beside_a_launch_is_none(part: str, nth: int, kernel: str) -> None:
     assert kernel not in region(part, nth)
+
+
+def test_what_the_preprocessor_drops_is_no_code() -> None:
+    text = dedent("""\
+        #if 0
+        #if WIDE
+        __global__ void dropped(int* x) {}
+        #else
+        __global__ void dropped(int* x) {}
+        #endif
+        #else
+        __global__ void kept(int* x) {}
+        #endif
+        void run(int* x) {
+        #if 0
+          dropped<<<1, 1>>>(x);
+        #endif
+          kept<<<1, 1>>>(x);
+        }
+        """)
+    file = SourceFile("repo", "a.cu", "0", text.encode())
+    assert [head.name for head in native_file(file.text).heads] == ["kept"]
+    for name, lines in (("dropped", (12, 12)), ("kept", (14, 14))):
+        assert isinstance(native_region(file, lines), Finding) is (name == "dropped")
 
 
 def test_a_class_that_holds_a_kernel_uses_it_and_one_that_declares_a_function_does_not() -> None:
