@@ -23,8 +23,8 @@ from agent.core.rules import CategoryId, LabelledTrace
 
 OUTSIDE = Fraction(1, 20)
 
-Times = Mapping[CategoryId, int]
 Exact = int | Fraction
+Times = Mapping[CategoryId, int] | Mapping[CategoryId, Exact]
 NoiseUnit = Literal["runs", "ranks", "steps", "none"]
 
 
@@ -80,19 +80,24 @@ def measure_noise(
     new: Sequence[LabelledTrace],
     *,
     scale: Fraction = Fraction(1),
+    run_scales: tuple[Sequence[Fraction], Sequence[Fraction]] = ((), ()),
     rollup: bool = False,
     stepwise: bool = False,
 ) -> Noise:
     """Measure the spread of two sides, each one run or several.
 
     Several runs on both sides are compared run by run, else the ranks of the first runs, or their
-    steps where ranks are too few to tell and `stepwise` says that steps are the work.
+    steps where ranks are too few to tell and `stepwise` says that steps are the work. `scale` is
+    the work of the first new run in units of the first base run's, `run_scales` that of every run.
     """
     if len(base) > 1 and len(new) > 1:
         befores = [_run_times(run, rollup=rollup) for run in base]
         afters = [_run_times(run, rollup=rollup) for run in new]
+        noise = Noise("runs", paired=False, n_base=len(base), n_new=len(new))
         return _judge(
-            Noise("runs", paired=False, n_base=len(base), n_new=len(new)), befores, afters, scale
+            noise,
+            list(map(_at_equal_work, befores, run_scales[0])),
+            list(map(_at_equal_work, afters, run_scales[1])),
         )
     over_ranks = _over_ranks(base[0], new[0], scale, rollup=rollup)
     if over_ranks.can_tell or not stepwise:
@@ -108,7 +113,9 @@ def _over_ranks(base: LabelledTrace, new: LabelledTrace, scale: Fraction, *, rol
     paired = before.keys() == after.keys()
     noise = Noise("ranks", paired=paired, n_base=len(before), n_new=len(after))
     return _judge(
-        noise, [before[key] for key in sorted(before)], [after[key] for key in sorted(after)], scale
+        noise,
+        [before[key] for key in sorted(before)],
+        [_at_equal_work(after[key], scale) for key in sorted(after)],
     )
 
 
@@ -117,28 +124,26 @@ def _over_steps(base: LabelledTrace, new: LabelledTrace, *, rollup: bool) -> Noi
     if len(before) < 2 or len(after) < 2:
         return Noise("none", paired=False, n_base=len(before), n_new=len(after))
     noise = Noise("steps", paired=False, n_base=len(before), n_new=len(after))
-    return _judge(noise, before, after, Fraction(1))
+    return _judge(noise, before, after)
 
 
-def _judge(
-    noise: Noise, befores: Sequence[Times], afters: Sequence[Times], scale: Fraction
-) -> Noise:
+def _judge(noise: Noise, befores: Sequence[Times], afters: Sequence[Times]) -> Noise:
     categories = sorted({category for times in (*befores, *afters) for category in times})
     spreads = [
         _spread(
             noise,
             category,
             [times.get(category, 0) for times in befores],
-            [_scaled(times.get(category, 0), scale) for times in afters],
+            [times.get(category, 0) for times in afters],
         )
         for category in categories
     ]
     return Noise(noise.unit, noise.paired, noise.n_base, noise.n_new, tuple(spreads))
 
 
-def _scaled(time_ns: int, scale: Fraction) -> Exact:
-    """Divide by the scale; a whole number stays one, since fractions are slow to order."""
-    return time_ns if scale == 1 else time_ns / scale
+def _at_equal_work(times: Times, work: Fraction) -> Times:
+    """Divide by the work; whole numbers stay whole where they can: fractions are slow to order."""
+    return times if work == 1 else {category: time / work for category, time in times.items()}
 
 
 def _spread(

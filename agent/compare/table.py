@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from agent.compare.aliases import Alias, match_aliases
@@ -143,8 +144,14 @@ def compare_traces(
 
     Raises:
         UsageError: DF001 the rule sets differ; DF002 a side is incomplete; DF004 a run does not
-            tell the parts apart.
+            tell the parts apart; DF005 one side alone is repeated.
     """
+    if any(repeats) and not all(repeats):
+        raise UsageError(
+            "DF005",
+            "only one side is repeated, so that its spread has nothing to be held against",
+            hint="give --base-repeat and --new-repeat, three or more of each",
+        )
     befores, afters = (base, *repeats[0]), (new, *repeats[1])
     for labelled in (*befores, *afters):
         _same_rules(base, labelled)
@@ -194,13 +201,7 @@ def _compare(
         else (),
         replacements=replacements,
         aliases=aliases,
-        noise=measure_noise(
-            befores,
-            afters,
-            scale=work.scale,
-            rollup=rollup,
-            stepwise=work.source == "steps",
-        ),
+        noise=_noise(befores, afters, work, rollup=rollup),
         findings=findings,
         rollup=rollup,
     )
@@ -208,6 +209,30 @@ def _compare(
         message = f"rows do not add up to the events: {diff.residual_ns} ns left"
         raise AssertionError(message)
     return diff
+
+
+def _noise(
+    befores: Sequence[LabelledTrace], afters: Sequence[LabelledTrace], work: Work, *, rollup: bool
+) -> Noise:
+    base = befores[0]
+    repeated = len(befores) > 1
+    return measure_noise(
+        befores,
+        afters,
+        scale=work.scale,
+        run_scales=(
+            [_work_of(run, base, rollup=rollup) for run in befores if repeated],
+            [_work_of(run, base, rollup=rollup) for run in afters if repeated],
+        ),
+        rollup=rollup,
+        stepwise=work.source == "steps",
+    )
+
+
+def _work_of(run: LabelledTrace, base: LabelledTrace, *, rollup: bool) -> Fraction:
+    """Give a run's work in units of the base's; 1 where no ratio is common."""
+    rows = category_rows(kernel_rows(base, run, rollup=rollup))
+    return compare_work(base.trace, run.trace, rows).scale
 
 
 def _findings(

@@ -11,6 +11,7 @@ from agent.compare.noise import median_chance, sign_chance
 from agent.compare.steps import step_times
 from agent.compare.table import compare_traces
 from agent.core.kernels import KernelTable, Step
+from agent.errors import UsageError
 from tests.builders import rank_trace, signature, stats
 from tests.unit.compare.runs import run
 
@@ -84,6 +85,27 @@ def test_repeated_runs_are_compared_run_by_run():
     diff = compare_traces(base[0], new[0], repeats=(base[1:], new[1:]))
     assert (diff.noise.unit, diff.noise.paired) == ("runs", False)
     assert spread_of(diff).outside is True
+
+
+def test_repeats_of_unequal_work_are_compared_pass_by_pass():
+    """Windows of 90 to 110 passes; a pass takes 10 ns of A before, 11 ns after, B always 5 ns."""
+
+    def window(passes: int, per_pass: int):
+        return run({"A/a": (passes, per_pass * passes), "B/b": (passes, 5 * passes)})
+
+    base = [window(passes, 10) for passes in (100, 90, 110, 95)]
+    new = [window(passes, 11) for passes in (105, 92, 99, 108)]
+    diff = compare_traces(base[0], new[0], repeats=(base[1:], new[1:]))
+    a, b = spread_of(diff), spread_of(diff, "B")
+    assert (a.base.low, a.base.high, a.new.low, a.new.high) == (1000, 1000, 1100, 1100)
+    assert (a.outside, b.outside, b.delta.median) == (True, False, 0)
+
+
+@pytest.mark.parametrize("repeats", [(1, 0), (0, 2)])
+def test_repeats_of_one_side_alone_are_an_error(repeats):
+    one = run(*ranks(1))
+    with pytest.raises(UsageError, match="DF005"):
+        compare_traces(one, one, repeats=tuple([one] * number for number in repeats))
 
 
 def test_the_order_of_ranks_and_runs_changes_nothing():
