@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from operator import sub
@@ -25,7 +25,7 @@ from agent.core.kernels import (
 )
 from agent.core.proposals import Finding
 from agent.traces import odd
-from agent.traces.collect import UNKNOWN, Collector, RankColumns
+from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import Links, link_launches
@@ -40,6 +40,7 @@ from agent.traces.ranks import (
     stem_of,
 )
 from agent.traces.steps import Launched, place_steps
+from agent.traces.walk import readable
 
 _WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
 _VERSIONS: Final = (
@@ -89,8 +90,10 @@ def _summarise_rank(
     merged: Mapping[str, tuple[str, int | None]],
 ) -> RankTrace:
     links = link_launches(rank)
-    timeline = measure(rank.kernels)
     signatures, ids = _sign(collector, rank, links)
+    if not collector.context:
+        rank.operators = SpanColumns()  # all are linked, and they are a third of the memory
+    timeline = measure(rank.kernels)
     table = _table(rank, signatures, ids, timeline)
     stats = _stats(table)
     number, world_size = distributed(facts.metadata)
@@ -148,12 +151,12 @@ def _sign(
     columns = zip(
         kernels.name, kernels.work, _operator_kinds(rank, links), links.replayed, strict=True
     )
-    ids = array("I", [keys.setdefault(key, len(keys)) for key in columns])
+    ids = packed((keys.setdefault(key, len(keys)) for key in columns), "I")
     signatures = _signatures(collector, keys)
     ordered = sorted(set(signatures))
     number = {signature: at for at, signature in enumerate(ordered)}
     renumber = [number[signature] for signature in signatures]
-    return tuple(ordered), array("I", map(renumber.__getitem__, ids))
+    return tuple(ordered), packed(map(renumber.__getitem__, ids), "I")
 
 
 def _table(
@@ -186,9 +189,9 @@ def _linked_ns(table: Mapping[Signature, SignatureStats]) -> int:
     )
 
 
-def _operator_kinds(rank: RankColumns, links: Links) -> list[int]:
+def _operator_kinds(rank: RankColumns, links: Links) -> Iterator[int]:
     what = rank.operators.what
-    return [UNKNOWN if operator == UNKNOWN else what[operator] for operator in links.operator]
+    return (UNKNOWN if operator == UNKNOWN else what[operator] for operator in links.operator)
 
 
 def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
@@ -263,7 +266,8 @@ def _device_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(devices, list):
         return ()
     names = [device.get("name") for device in devices if isinstance(device, dict)]
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))
+    known = (readable(name) for name in names if isinstance(name, str) and name)
+    return tuple(dict.fromkeys(known))
 
 
 def _vendor(metadata: Mapping[str, Any]) -> Vendor:
@@ -280,6 +284,6 @@ def _vendor(metadata: Mapping[str, Any]) -> Vendor:
 
 
 def _properties(metadata: Mapping[str, Any], links: Links) -> tuple[tuple[str, str], ...]:
-    found = {key: str(metadata[key]) for key in _VERSIONS if key in metadata}
+    found = {key: readable(str(metadata[key])) for key in _VERSIONS if key in metadata}
     found["linking"] = "enclosure" if links.by_enclosure else "external-id"
     return tuple(sorted(found.items()))

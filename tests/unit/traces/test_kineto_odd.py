@@ -214,7 +214,8 @@ def test_halves_of_characters_reach_no_report(tmp_path: Path) -> None:
         kernel(1, args={"External id": 4}, pid=f"[{odd}] 2"),
     ]  # fmt: skip
     rank = one(tmp_path, trace(events, deviceProperties=[{"name": odd}], trace_id=odd))
-    (rank.label + "".join(name for signature in rank.stats for name in signature.name)).encode()
+    known = (rank.info.device_names, rank.info.properties, rank.label, list(rank.stats))
+    assert "\\ud800" not in repr(known)
     assert rank.count == 2
 
 
