@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.cli.diff_options import (
@@ -79,11 +80,8 @@ def diff(
     from agent.cli.progress import reading_progress
     from agent.workflows.diff import DiffOptions, diff_runs
     from agent.workflows.label import Reading
-    from agent.workflows.rulefile import rule_path
 
-    inputs = [base, new, *(base_repeat or ()), *(new_repeat or ())]
-    for written in (output, svg):
-        refuse_inputs(written, inputs, rule_path(rules))
+    _spare((output, svg), [base, new, *(base_repeat or ()), *(new_repeat or ())], rules)
     options = DiffOptions(
         rules=rules,
         reading=Reading(salvage, engine is Engine.dask, scheduler, not no_cache),
@@ -97,16 +95,26 @@ def diff(
     with reading_progress() as progress:
         result, gates = diff_runs(base, new, options, progress=progress)
     if svg is not None:
-        from agent.render.svg import waterfall_svg
-
-        write_file(svg, waterfall_svg(result).encode("utf-8"))
-        talk(f"wrote {svg}")
+        _draw(result, svg)
     form = DiffFormat(chosen_format(format, output, json=json))
-    if form is DiffFormat.csv:
-        talk_findings(result.findings)
     amount = _Amount(top, sort.value, kernels=kernels)
     write_result(_written(result, form, gates, amount), output)
-    return _failed(gates)
+    return _failed(result, form, gates)
+
+
+def _spare(written: Sequence[Path | None], inputs: Sequence[str], rules: Path | None) -> None:
+    """Refuse to write over what is read."""
+    from agent.workflows.rulefile import rule_path
+
+    for path in written:
+        refuse_inputs(path, inputs, rule_path(rules))
+
+
+def _draw(result: TraceDiff, svg: Path) -> None:
+    from agent.render.svg import waterfall_svg
+
+    write_file(svg, waterfall_svg(result).encode("utf-8"))
+    talk(f"wrote {svg}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,10 @@ def _written(
             return diff_text(result, width=result_width(), top=rows, sort=sort)
 
 
-def _failed(gates: Sequence[GateResult]) -> int:
+def _failed(result: TraceDiff, form: DiffFormat, gates: Sequence[GateResult]) -> int:
+    """Say what the result has no place for, and give the exit code."""
+    if form is DiffFormat.csv:
+        talk_findings(result.findings)
     failed = [gate for gate in gates if gate.failed]
     for gate in failed:
         talk(f"failed: {gate.expression}: {gate.message}")
