@@ -21,6 +21,7 @@ from operator import eq
 
 from agent.core.kernels import GraphReplays
 from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, RankColumns, SpanColumns
+from agent.traces.numbers import packed
 
 _SPARSE = 8
 """Ids spread wider than this per entry are kept in a dict instead of a dense table."""
@@ -88,10 +89,10 @@ class IdIndex:
         """Give the position of each id, or -1."""
         if self._table is None:
             sparse = self._sparse
-            return array("i", [sparse.get(value, UNKNOWN) for value in values])
+            return packed((sparse.get(value, UNKNOWN) for value in values), "i")
         table, low, high = self._table, self._low, self._low + len(self._table)
-        return array(
-            "i", [table[value - low] if low <= value < high else UNKNOWN for value in values]
+        return packed(
+            (table[value - low] if low <= value < high else UNKNOWN for value in values), "i"
         )
 
 
@@ -170,7 +171,7 @@ def _operators_by_id(
     found = index.find_all(kernels.external_id)
     if 1 in replayed:
         in_place = zip(found, replayed, strict=True)
-        found = array("i", [UNKNOWN if replay else operator for operator, replay in in_place])
+        found = packed((UNKNOWN if replay else operator for operator, replay in in_place), "i")
     for at in _unlinked(found, launch_of, replayed):
         found[at] = index.find(launches.external_id[launch_of[at]])
     if index.repeated:
