@@ -77,6 +77,19 @@ class Dossier:
             frame.function == function and frame.is_in(entry.path) for frame in self.frames
         )
 
+    def begins_on_stack(self, candidate: Candidate) -> bool:
+        """Tell whether a function of a candidate is on a stack with its first line as it stands.
+
+        That tells methods of one name in one file apart, where the trace is of that commit.
+        """
+        return any(
+            frame.function == one.qualname.rpartition(".")[2]
+            and frame.first_line in one.first_lines
+            and frame.is_in(one.path)
+            for one in candidate.functions
+            for frame in self.frames
+        )
+
 
 def dossier_of(family: Family, trace: Trace, shortlist: Shortlist, context: RunContext) -> Dossier:
     """Gather what is known of a family."""

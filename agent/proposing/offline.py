@@ -116,9 +116,10 @@ def _direction(dossier: Dossier) -> str | None:
 
 
 def _best_casts(dossier: Dossier) -> Sequence[Candidate]:
-    """Prefer functions on the stacks; else those of the best score."""
+    """Prefer functions on the stacks, those at their first lines; else those of the best score."""
     seen = [one for one in dossier.candidates if any(map(dossier.on_stack, one.evidence))]
-    pool = seen or list(dossier.candidates)
+    exact = [one for one in seen if dossier.begins_on_stack(one)]
+    pool = exact or seen or list(dossier.candidates)
     return [one for one in pool if one.score == pool[0].score]
 
 

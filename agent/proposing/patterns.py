@@ -11,6 +11,7 @@ from agent.source.names import kernel_ref
 
 _SPECIAL = re.compile(r"([\\.+*?()\[\]{}^$|])")
 _CONFIGURED = r"_[A-Z]"
+_NUMBERED = re.compile(r"float8_copy_kernel_cuda\([^(){}]*\)::\{lambda\([\w:]+\)#\d\}")
 _PLAIN = frozenset({"triton", "gluon"})
 _SUFFIXED = frozenset({"triton-repr", "flydsl"})
 _CPP = frozenset({"hip-global", "aiter-asm"})
@@ -34,11 +35,14 @@ def cast_pattern(name: str, *, known_dtypes: bool) -> str | None:
     """Give a pattern for an ATen copy kernel.
 
     Where the launching op's dtypes are part of the rule the functor is enough; else the lambda's
-    type and the converting template are what tells it from other copies.
+    type and the converting template are what tells it from other copies. A copy to FP8 is numbered
+    by the type it writes, and only the number tells a cast from the scales of a quantisation.
     """
     copy = copy_name(name)
     if copy is None:
         return None
+    if copy.writes_fp8 and (numbered := _NUMBERED.search(canonical_name(name))):
+        return escaped(numbered.group())
     if known_dtypes or copy.writes_fp8:
         return escaped(copy.functor)
     if not copy.converts:

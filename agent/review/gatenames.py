@@ -26,6 +26,11 @@ from agent.source.names import kernel_ref
 _SHOWN = 3
 _LETTERS = re.compile(r"[A-Za-z]{3}")
 _NOTATION = re.compile(r"\b(?:instance|clone|anonymous namespace|lambda|const|void)\b")
+_NUMBERED = re.compile(
+    r"\bfloat8_copy_kernel_cuda\b.{0,80}?[\[{]lambda\([\w:]+\)(?:#(\d)| \(instance (\d)\))"
+)
+_FP8_TYPES = {"1": "e4m3fn", "2": "e5m2", "3": "e4m3fnuz", "4": "e5m2fnuz", "5": "e8m0fnu"}
+"""What the number after the lambda of `float8_copy_kernel_cuda` stands for, as in PyTorch."""
 
 
 @dataclass(frozen=True)
@@ -291,24 +296,35 @@ def _from_lists(
             continue
         if category == proposal.category:
             found.listed.setdefault(name)
-        elif not _undecided(proposal, category):
+        elif not _undecided(proposal, category, name):
             found.stolen.setdefault(name, category)
     for rule, example in _examples(ruleset):
         if not pattern.found_in(example):
             continue
         if rule.category == proposal.category:
             found.listed.setdefault(example)
-        elif not _undecided(proposal, rule.category):
+        elif not _undecided(proposal, rule.category, example):
             _from_rule(proposal, rule, example, found)
 
 
-def _undecided(proposal: Proposal, category: str) -> bool:
-    """Tell whether a bare name does not show if a rule takes it.
+def _undecided(proposal: Proposal, category: str, name: str) -> bool:
+    """Tell whether a bare name does not show if a rule takes it, or shows that it does not.
 
     A rule that asks for dtypes never takes a name of which none are known; in a catch-all, where
-    casts hide, the name alone does not tell.
+    casts hide, the name alone does not tell. A copy to FP8 is numbered by the type it writes.
     """
-    return bool(proposal.input_dtypes) and category in CATCH_ALL
+    if not proposal.input_dtypes:
+        return False
+    written = _written(name)
+    return category in CATCH_ALL or bool(
+        written and not proposal.input_dtypes[0].endswith(f"_{written}")
+    )
+
+
+def _written(name: str) -> str:
+    """Give the FP8 type that the name of a copy kernel says it writes; "" when it says none."""
+    found = _NUMBERED.search(canonical_name(name))
+    return _FP8_TYPES.get(found.group(1) or found.group(2), "") if found is not None else ""
 
 
 def _from_declared(proposal: Proposal, ruleset: RuleSet, found: _Gathered) -> None:
@@ -318,7 +334,7 @@ def _from_declared(proposal: Proposal, ruleset: RuleSet, found: _Gathered) -> No
         category, rule = label_now(Signature(KernelName(name)), matcher)
         if category in (UNLABELLED, proposal.category) or rule is None:
             continue
-        if _undecided(proposal, category):
+        if _undecided(proposal, category, name):
             continue
         if _may_take(proposal, rule):
             found.overridden.add(rule.id)

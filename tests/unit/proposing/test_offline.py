@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.source import Candidate
+from agent.core.kernels import FrameUse, KernelName
+from agent.core.proposals import Evidence
+from agent.core.source import Candidate, EnclosingFunction
 from agent.core.vocabulary import VOCABULARY
 from agent.proposing.offline import propose_offline
 from agent.proposing.patterns import cast_pattern, pattern_for
@@ -22,6 +24,12 @@ COPY = (
     "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#3}}::operator()() const::"
     "{{lambda()#12}}::operator()() const::{{lambda({})#1}}>(at::TensorIteratorBase&)>(int)"
 )
+
+TO_FP8 = (
+    "void at::native::vectorized_elementwise_kernel<4, at::native::float8_copy_kernel_cuda("
+    "at::TensorIteratorBase&)::{lambda(c10::BFloat16)#3}, std::array<char*, 2ul> >(int)"
+)
+WRITES = ("c10::Float8_e4m3fnuz", "c10::BFloat16")
 
 
 def test_all_four_families_of_the_demo_are_admitted_with_their_category(tmp_path: Path) -> None:
@@ -186,3 +194,37 @@ def test_a_cast_pattern_keeps_the_type_and_the_converting_template() -> None:
     assert Pattern(pattern).found_in(COPY.format("", "c10::BFloat16"))
     assert not Pattern(pattern).found_in(COPY.format("", "float"))
     assert not Pattern(pattern).found_in(COPY.format("_nocast", "c10::BFloat16"))
+
+
+def test_methods_of_one_name_are_told_apart_by_their_first_line_on_the_stack() -> None:
+    (dossier, *_) = dossiers(MemorySource())
+    name, path = TO_FP8, "python/engine/srt/mem_cache/memory_pool.py"
+    places = (("PoolOfHeads.set_kv", 704, 720), ("PoolOfLatents.set_kv", 1519, 1529))
+    candidates = tuple(
+        Candidate(
+            "aten-cast", "",
+            (Evidence("emission", "engine", "0" * 40, path, (line, line), symbol=owner),),
+            70, "converts to FP8", (EnclosingFunction("engine", "0" * 40, path, owner, (first,)),),
+        )
+        for owner, first, line in places
+    )  # fmt: skip
+    member = dossier.family.members[0]
+    copy = replace(member.signature, name=KernelName(name), op="aten::copy_", input_dtypes=WRITES)
+    family = replace(dossier.family, members=(replace(member, signature=copy),))
+    names = (replace(dossier.names[0], raw=name),)
+    for first, expected in ((1519, 1529), (704, 720), (4, None)):
+        frames = (FrameUse(f"/src/{path}", first, "set_kv", 0, 9),)
+        made = propose_offline(
+            replace(dossier, family=family, names=names, frames=frames, candidates=candidates,
+                    origin="aten-cast"),
+            CATEGORIES,
+        )  # fmt: skip
+        cited = None if isinstance(made, str) else made[0].evidence[0].lines[0]
+        assert cited == expected, made
+
+
+def test_a_copy_to_fp8_is_told_by_the_number_of_the_type_it_writes() -> None:
+    pattern = cast_pattern(TO_FP8, known_dtypes=True)
+    assert pattern is not None
+    assert Pattern(pattern).found_in(TO_FP8)
+    assert not Pattern(pattern).found_in(TO_FP8.replace("#3", "#5"))
