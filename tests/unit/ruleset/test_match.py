@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import re2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.core.kernels import Signature
@@ -172,6 +172,7 @@ PATTERNS = st.lists(
 NAMES = st.text(alphabet="abcA ._", max_size=12)
 
 
+@settings(deadline=None)
 @given(PATTERNS, NAMES)
 def test_trying_all_at_once_is_trying_each_in_turn(patterns: list[str], name: str) -> None:
     rules = [rule(f"r{index}", kernel=pattern) for index, pattern in enumerate(patterns)]
@@ -181,6 +182,7 @@ def test_trying_all_at_once_is_trying_each_in_turn(patterns: list[str], name: st
     assert matcher.label(signature(name)).rule_id == (found[0] if found else None)
 
 
+@settings(deadline=None)
 @given(st.permutations([signature(name) for name in ("moe_gemm1_0", "gemm", "x", "copy", "gemm2")]))
 def test_labels_do_not_depend_on_the_order_of_events(names: list[Signature]) -> None:
     rules = ruleset(rule("moe", kernel="moe_gemm"), rule("gemm", "GEMM", "gemm"))
