@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -98,7 +98,9 @@ def proposals_json(result: ProposeResult, price: Price | None = None) -> dict[st
         "completion_tokens": usage.completion_tokens,
         **({"price": str(price.of(usage))} if price else {}),
     }
-    return {**outcomes_json(result.review, "propose"), "families": families, "usage": spent}
+    origin = {key: value for key, value in asdict(result.origin).items() if value}
+    told = {"families": families, "usage": spent, "origin": origin}
+    return {**outcomes_json(result.review, "propose"), **told}
 
 
 def proposals_text(result: ProposeResult, price: Price | None = None) -> list[str]:
@@ -106,7 +108,8 @@ def proposals_text(result: ProposeResult, price: Price | None = None) -> list[st
     lines = list(_families(result.asked))
     if not result.asked:
         lines.append(f"nothing to ask about: {_why_nothing(result)}")
-    ends = (*_cost(result, price), *_missing_checkouts(result))
+    hints = (f"hint: {one.hint}" for one in result.asked if one.hint)
+    ends = (*_cost(result, price), *_missing_checkouts(result), *hints)
     return [*lines, *outcomes_text(result.review), *ends]
 
 

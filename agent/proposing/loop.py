@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from agent.core.proposals import Origin, Proposal, Verdict
 from agent.core.rules import LabelledTrace
 from agent.core.source import SourceIndex
-from agent.errors import BudgetExhausted, ModelError, ModelUnavailable, ReplyFormatError
+from agent.errors import BudgetExhausted, ModelUnavailable, ReplyFormatError
 from agent.proposing.actions import (
     WITHOUT_SOURCE,
     Abstain,
@@ -75,13 +75,13 @@ def propose_families(dossiers: Sequence[Dossier], asking: Asking) -> Iterator[As
     What is wrong with one family's replies ends that family alone. A model that cannot be reached
     and a budget that is used up end the asking; what is left is given back as unasked.
     """
-    stopped: ModelError | None = None
+    ended = ""
     for number, dossier in enumerate(dossiers, 1):
         if dossier.unprovable:
             yield Asked(dossier.family, "abstained", reason=dossier.unprovable)
             continue
-        if stopped is not None:
-            yield Asked(dossier.family, "unasked", reason=str(stopped))
+        if ended:
+            yield Asked(dossier.family, "unasked", reason=ended)
             continue
         talk = Conversation(dossier, asking, number, len(dossiers))
         try:
@@ -90,8 +90,8 @@ def propose_families(dossiers: Sequence[Dossier], asking: Asking) -> Iterator[As
             if talk.began and err.code == REFUSED:
                 yield talk.ended("failed", str(err))
                 continue
-            stopped = err
-            yield talk.ended("unasked", str(err))
+            ended = f"asking had ended ({err.code})"
+            yield replace(talk.ended("unasked", str(err)), hint=err.hint)
 
 
 def first_request(dossier: Dossier, asking: Asking) -> Request:

@@ -19,7 +19,8 @@ class Asked:
     """What one family came to; `reason` is why there is no admitted proposal.
 
     `turns` and `usage` are what asking cost now; replies that were kept cost nothing. `sourced`
-    tells whether the checkouts hold anything that could be its source.
+    tells whether the checkouts hold anything that could be its source. `hint` is what to do where
+    the asking itself ended here.
     """
 
     family: Family
@@ -29,6 +30,7 @@ class Asked:
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
     sourced: bool = True
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

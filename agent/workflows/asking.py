@@ -121,6 +121,13 @@ def run_origin(bench: Workbench, date: str) -> Origin:
     return Origin(run=bench.run, tool=f"label-agent {__version__}", date=date)
 
 
+def asked_of(origin: Origin, provider: Provider | None) -> Origin:
+    """Add who is asked."""
+    if provider is None:
+        return replace(origin, provider="offline")
+    return replace(origin, provider=provider.name, model=provider.model, host=provider.host)
+
+
 def _asking(
     job: AskJob, provider: Provider, options: AskOptions, watcher: Watcher | None
 ) -> Asking:
@@ -144,7 +151,7 @@ def _asking(
 
 def _ask_offline(job: AskJob, watcher: Watcher) -> Iterator[Asked]:
     categories = job.bench.place.ruleset.category_ids
-    origin = replace(job.origin, provider="offline")
+    origin = asked_of(job.origin, None)
     for number, dossier in enumerate(job.dossiers(), 1):
         watcher.step(Step(number, len(job.families), dossier.family, "judging", 0))
         made = propose_offline(dossier, categories)

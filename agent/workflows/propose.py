@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.compare.figures import fraction_of
 from agent.core.kernels import Trace
-from agent.core.proposals import Verdict
+from agent.core.proposals import Origin, Verdict
 from agent.core.rules import RuleSet
 from agent.errors import UsageError
 from agent.proposing.families import rank_families
@@ -27,6 +27,7 @@ from agent.workflows.asking import (
     Talk,
     Watcher,
     ask,
+    asked_of,
     choose,
     requests,
     run_origin,
@@ -65,12 +66,14 @@ class ProposeResult:
     """What became of each family that was asked about, and of each proposal.
 
     `unlabelled` and `min_share` are parts of 1: what was open, and what was too small to ask about.
+    `origin` says who was asked, and of which run.
     """
 
     asked: tuple[Asked, ...]
     review: ReviewResult
     unlabelled: Fraction = Fraction(0)
     min_share: float = 0.0
+    origin: Origin = field(default_factory=Origin)
 
 
 def propose_rules(
@@ -100,7 +103,8 @@ def propose_rules(
         reviewed = ReviewResult(outcomes, place.name, journal.findings)
         coverage = job.labelled.coverage
         unlabelled = fraction_of(coverage.unlabelled, coverage.total)
-        return ProposeResult(asked, reviewed, unlabelled, options.min_share)
+        origin = asked_of(job.origin, provider)
+        return ProposeResult(asked, reviewed, unlabelled, options.min_share, origin)
 
 
 def dry_run(

@@ -150,6 +150,29 @@ def test_ctrl_c_on_a_terminal_leaves_nothing_of_the_moving_line(folder: Path) ->
     assert last.count("\n") == 1
 
 
+def test_json_says_who_was_asked_and_of_which_run(folder: Path) -> None:
+    with serving([*map(gives_up, range(4))]) as server:
+        _, document, _ = _ended(_start(server))
+        host = f"127.0.0.1:{server.port}"
+    told = document["origin"]
+    assert (told["provider"], told["model"], told["host"]) == ("openai", "m", host)
+    assert sorted(told) == ["date", "host", "model", "provider", "run", "tool"]
+
+
+def test_why_asking_ended_is_said_once_with_what_to_do(folder: Path) -> None:
+    with serving([Answer(401, {"error": {"message": "no"}})]) as server:
+        arguments = [one for one in _arguments(server) if one != "--json"]
+        program = [sys.executable, "-m", "agent", *arguments]
+        environment = {**os.environ, "NO_PROXY": "127.0.0.1", "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(program, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stdout.count("ML011 the key in OPENAI_API_KEY is not accepted") == 1
+    assert done.stdout.count("asking had ended (ML011)") == 3
+    assert done.stdout.splitlines()[-1] == (
+        "hint: check OPENAI_API_KEY, and that it belongs to this server"
+    )
+
+
 def test_replies_are_on_the_disk_before_the_next_request(folder: Path) -> None:
     with serving([LOOK, HANG]) as server:
         child = _start(server)

@@ -148,6 +148,6 @@ def _given_up(fault: Fault, note: str) -> Fault:
 def _late(host: str, deadline_s: float) -> Fault:
     return Fault(
         "ML017",
-        f"no complete answer from {host} within {deadline_s:g} s",
+        f"no complete answer from {host} within {round(deadline_s, 1):g} s",
         hint="raise --deadline, or use a faster --model",
     )
