@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 from unicodedata import combining, east_asian_width
 
+from agent.core.proposals import Finding
 from agent.core.text import shown
 
 ELLIPSIS = "…"
@@ -64,6 +65,14 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[s
         head, *others = _pieces(line, width - len(rest))
         whole += [head, *(f"{rest}{piece}" for piece in others)]
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in whole]
+
+
+def finding_lines(finding: Finding, width: int) -> list[str]:
+    """Give what must be said before any figure, and what to do about it."""
+    lines = wrapped(f"! {finding.code} {finding.message}", width, rest="  ")
+    if finding.hint:
+        lines += wrapped(f"hint: {finding.hint}", width, first="  ", rest="        ")
+    return lines
 
 
 def name_lines(name: str, width: int, *, indent: int = 4, limit: int = 3) -> list[str]:

@@ -17,7 +17,7 @@ from agent.compare.table import TraceDiff
 from agent.compare.targets import TargetRule
 from agent.core.rules import RuleId
 from agent.render.diff_detail import SHOWN_TARGETS
-from agent.render.markdown import cell, code, md_table
+from agent.render.markdown import cell, code, md_finding, md_table
 from agent.render.ordering import Sort, sorted_kernels, sorted_rows
 from agent.render.phrases import (
     IMPACT_WORDS,
@@ -71,7 +71,7 @@ def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
 def _first(diff: TraceDiff, millis: Millis) -> list[str]:
     lines = [f"### {cell(diff.base.name)} → {cell(diff.new.name)}: {cell(headline(diff, millis))}"]
     for finding in diff.findings:
-        lines += ["", f"> **{finding.code}** {cell(finding.message)}"]
+        lines += ["", md_finding(finding)]
     return lines
 
 

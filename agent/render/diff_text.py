@@ -16,7 +16,7 @@ from agent.compare.figures import fraction_of, percent
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
-from agent.render.columns import GAP, Column, cell_width, table, wrapped
+from agent.render.columns import GAP, Column, cell_width, finding_lines, table, wrapped
 from agent.render.diff_detail import aliases, impacts, kernels, noise, targets
 from agent.render.ordering import Sort, sorted_rows
 from agent.render.phrases import (
@@ -67,9 +67,7 @@ def _whole(diff: TraceDiff, width: int, top: int, sort: Sort) -> list[str]:
 def _first(diff: TraceDiff, millis: Millis, width: int) -> list[str]:
     lines = []
     for finding in diff.findings:
-        lines += wrapped(f"! {finding.code} {finding.message}", width, rest="  ")
-        if finding.hint:
-            lines += wrapped(f"hint: {finding.hint}", width, first="  ", rest="        ")
+        lines += finding_lines(finding, width)
     return [*lines, *wrapped(f"result: {headline(diff, millis)}", width, rest="  ")]
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from agent.compare.contract import coverage_phrase, ruleset_cell, ruleset_phrase
 from agent.compare.sides import SideSummary, summarise
 from agent.core.rules import LabelledTrace
-from agent.render.columns import Column, name_lines, table, wrapped
+from agent.render.columns import Column, finding_lines, name_lines, table, wrapped
 from agent.render.delimited import csv_text
-from agent.render.markdown import cell, code, md_table
+from agent.render.markdown import cell, code, md_finding, md_table
 from agent.render.phrases import figures_phrase, ranks_phrase, replay_phrase, totals_phrase
 from agent.render.selection import (
     label_categories,
@@ -58,7 +58,7 @@ def label_markdown(
     for phrase in (ranks_phrase(side, millis), replay_phrase(side)):
         lines += [cell(phrase), ""] if phrase else []
     for finding in label_findings(labelled, side):
-        lines += [f"> **{finding.code}** {cell(finding.message)}", ""]
+        lines += [md_finding(finding), ""]
     rows = [
         [
             cell(row.category),
@@ -163,7 +163,7 @@ def _facts(labelled: LabelledTrace, side: SideSummary, millis: Millis, width: in
     for phrase in phrases:
         lines += wrapped(phrase, width, first="  ", rest="    ") if phrase else []
     for finding in label_findings(labelled, side):
-        lines += wrapped(f"! {finding.code} {finding.message}", width, rest="  ")
+        lines += finding_lines(finding, width)
     return lines
 
 

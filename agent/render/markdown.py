@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from agent.core.proposals import Finding
 from agent.core.text import shown
 
 _SPECIAL = re.compile(r"[\\`*_\[\]#|~]|:(?=//)|(?<=www)\.")
@@ -22,6 +23,12 @@ def code(name: str, *, limit: int = 200) -> str:
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def md_finding(finding: Finding) -> str:
+    """Give what must be said before any figure, and what to do about it, as a quotation."""
+    hint = f" Hint: {cell(finding.hint)}" if finding.hint else ""
+    return f"> **{finding.code}** {cell(finding.message)}{'.' if hint else ''}{hint}"
 
 
 def md_table(

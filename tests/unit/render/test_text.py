@@ -12,7 +12,7 @@ from agent.render.diff_markdown import diff_markdown
 from agent.render.diff_text import diff_text
 from agent.render.label_report import label_markdown, label_text
 from tests.builders import evidence
-from tests.unit.compare.runs import rank, rules_for, run
+from tests.unit.compare.runs import graph_rank, rank, rules_for, run
 from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain, wide
 
 
@@ -240,3 +240,10 @@ def test_no_kernels_are_listed_as_costs_with_top_0():
 def test_a_report_without_source_lines_says_nothing_of_them():
     one = run({"GEMM/a": (1, 10)})
     assert "as pinned" not in diff_text(compare_traces(one, one))
+
+
+def test_a_run_says_what_to_do_about_what_it_found():
+    full = ("GEMM/a", "MLA/b")
+    text = words(label_text(run(graph_rank(full, ()))))
+    assert "! DF110 incomplete capture on this run" in text
+    assert "hint: capture again, with graphs off or another profiler version" in text
