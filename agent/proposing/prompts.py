@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from agent.bundled import bundled_folder
 from agent.core.text import shown
@@ -49,13 +48,13 @@ class Prompt:
         return _INPUT.sub(lambda found: values[found[1]], self.text)
 
 
-def load_prompt(name: str, *, folder: Path | None = None) -> Prompt:
-    """Load a shipped prompt, or one of another folder.
+def load_prompt(name: str) -> Prompt:
+    """Load a shipped prompt.
 
     Raises:
         UsageError: no such prompt, or it is not well-formed.
     """
-    path = (folder or bundled_folder("prompts")) / f"{name}.md"
+    path = bundled_folder("prompts") / f"{name}.md"
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as err:

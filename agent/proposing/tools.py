@@ -20,7 +20,7 @@ from agent.proposing.actions import (
     SearchSource,
 )
 from agent.proposing.families import Family
-from agent.proposing.fit import Want, fit_of
+from agent.proposing.fit import fit_of
 from agent.proposing.prompts import quoted
 from agent.ruleset.patterns import check_pattern
 
@@ -69,10 +69,9 @@ class Toolbox:
             yield f"refused: {finding.code} {finding.message}"
         if wrong:
             return
-        overrides = tuple(map(str, self.family.rules_now))
-        fit = fit_of(Want(pattern, overrides=overrides), self.family, self.labelled)
+        fit = fit_of(pattern, self.family, self.labelled)
         names = len(self.family.names)
-        yield fit.problem or f"matches {len(fit.matched)} of the {names} names of the family"
+        yield f"matches {len(fit.matched)} of the {names} names of the family"
         yield from _some("misses", fit.missed)
         yield from _some("steals", [f"{name} (rule {rule})" for name, rule in fit.stolen])
         yield from _some("also matches, of another category", fit.negatives)
