@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from agent.core.kernels import RankTrace, Trace
+from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
 from agent.traces.cache import TraceCache
@@ -67,7 +68,26 @@ def read_trace(
         read_it = partial(read_file, file, salvage=salvage, context=context, progress=progress)
         return _recall_or(read_it, file, options, cache) if cache else read_it()
 
-    return run.read_together(_run_name(named), find_files(named), read)
+    files = find_files(named)
+    return run.read_together(_run_name(named), files, read, _folders_beside(named))
+
+
+def _folders_beside(named: Sequence[str]) -> list[Finding]:
+    """Tell of folders that are not looked into, because files lie beside them."""
+    return [
+        Finding("TR044", "a folder beside files, passed over", severity="note", location=inner.name)
+        for folder in map(Path, named)
+        if folder.is_dir() and _visible(folder.iterdir())
+        for inner in sorted(folder.iterdir())
+        if inner.is_dir() and not inner.name.startswith(".") and _holds_files(inner)
+    ]
+
+
+def _holds_files(folder: Path) -> bool:
+    try:
+        return any(path.is_file() and not path.name.startswith(".") for path in _below(folder))
+    except OSError:
+        return True
 
 
 def unread_bytes(named: Sequence[str], *, salvage: bool, cache: TraceCache | None) -> int:
@@ -197,7 +217,7 @@ def _expand(name: str) -> Iterator[tuple[Path, bool]]:
     elif path.is_file():
         yield path, False
     elif path.exists():
-        raise TraceError("TR013", "not a regular file", location=name, hint="name a trace file")
+        raise _no_file(name)
     elif glob.has_magic(name):
         yield from _in_glob(name)
     else:
@@ -250,5 +270,11 @@ def _in_glob(pattern: str) -> Iterator[tuple[Path, bool]]:
         path = Path(match)
         if path.is_dir():
             yield from _in_folder(path)
+        elif path.exists() and not path.is_file():
+            raise _no_file(match)
         else:
             yield path, True
+
+
+def _no_file(name: str) -> TraceError:
+    return TraceError("TR013", "not a regular file", location=name, hint="name a trace file")

@@ -43,7 +43,10 @@ _File = TypeVar("_File", bound=RunFile)
 
 
 def read_together(
-    name: str, files: Sequence[_File], read: Callable[[_File], tuple[RankTrace, ...]]
+    name: str,
+    files: Sequence[_File],
+    read: Callable[[_File], tuple[RankTrace, ...]],
+    findings: Sequence[Finding] = (),
 ) -> Trace:
     """Read the files of a run one after the other and put together what they hold.
 
@@ -71,7 +74,7 @@ def read_together(
                     raise
         if not ranks and not unreadable:
             raise _no_traces(passed_over)
-        return assemble(name, ranks, unreadable, [_not_read(err) for err in passed_over])
+        return assemble(name, ranks, unreadable, [*findings, *map(_not_read, passed_over)])
     except (TraceError, UsageError) as err:
         err.location = _as_typed(err.location, files)
         raise

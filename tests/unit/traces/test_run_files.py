@@ -205,3 +205,18 @@ def test_names_that_are_no_text_are_read_and_can_be_shown(tmp_path: Path) -> Non
     assert trace.kernel_ns == 20_000
     with pytest.raises(LabelAgentError):
         read_trace(tmp_path / folder / "a\nb\x1b.json")
+
+
+def test_a_folder_beside_the_ranks_is_passed_over_with_a_note(tmp_path: Path) -> None:
+    files = {"rank0.json": rank(), "old/rank0.json": rank(99), ".cache/x": b"x"}
+    (tmp_path / "empty").mkdir()
+    trace = read_trace(put(tmp_path, files))
+    assert (trace.kernel_ns, trace.complete) == (20_000, True)
+    assert said(trace) == "TR044 old a folder beside files, passed over"
+
+
+def test_a_pipe_that_a_pattern_meets_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(put(tmp_path, {"rank0.json": rank()}) / "rank1.json")
+    with pytest.raises(TraceError, match="not a regular file"):
+        read_trace(str(tmp_path / "*.json"))
+    assert read_trace(tmp_path).kernel_ns == 20_000
