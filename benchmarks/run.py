@@ -45,9 +45,12 @@ for path in sys.argv[1:]:
 """
 HTA = """
 import sys
-from hta.trace_analysis import TraceAnalysis
-from hta.trace_diff import TraceDiff
-base, new = (TraceAnalysis(trace_files={0: path}, trace_dir="") for path in sys.argv[1:])
+from hta.common.trace import Trace
+from hta.trace_diff import LabeledTrace, TraceDiff
+base, new = (
+    LabeledTrace(label, Trace(trace_files={0: path}, trace_dir=""))
+    for label, path in zip(("base", "new"), sys.argv[1:])
+)
 print(len(TraceDiff.compare_traces(base, new)))
 """
 TRACELENS = """
@@ -59,6 +62,7 @@ diff.generate_diff_stats()
 print(len(diff.diff_stats_df))
 """
 PEERS = {"HolisticTraceAnalysis": HTA, "TraceLens": TRACELENS}
+ON_PYPI = "HolisticTraceAnalysis"
 SHAPES = (
     ("--mix", "stack"),
     ("--mix", "graph"),
@@ -187,8 +191,7 @@ def peers_python(folder: Path) -> str:
     home = folder / "peers"
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     python = str(home / "bin" / "python")
-    for package in PEERS:
-        subprocess.run([python, "-m", "pip", "-q", "install", package], check=False)
+    subprocess.run([python, "-m", "pip", "-q", "install", ON_PYPI], check=False)
     return python
 
 
@@ -201,7 +204,7 @@ def peer_rows(pair: Sequence[Path], python: str) -> Iterator[str]:
     for name, script in PEERS.items():
         cost = measured([python, "-c", script, *paths], dict(os.environ))
         if cost.failed:
-            yield f"| {name} | cannot be installed or fails on this trace | | |"
+            yield f"| {name} | not installed, or fails on this trace | | |"
         else:
             yield peer_row(name, cost, least)
 

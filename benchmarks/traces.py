@@ -110,6 +110,10 @@ def operator(name: str) -> dict[str, Any]:
     }
 
 
+def step_annotation(name: str) -> dict[str, Any]:
+    return complete("user_annotation", name, PROCESS)
+
+
 def frame(name: str) -> dict[str, Any]:
     args = {"Python parent id": "@id", "Python id": "@n", "Ev Idx": "@n"}
     return complete("python_function", name, PROCESS) | {"args": args}
@@ -167,7 +171,9 @@ class Program:
         self.operators = [f"aten::{plan.choice(words)}_{i}" for i in range(90)]
 
     def host(self, step: int) -> Iterator[str]:
-        """Give the operators of a step."""
+        """Give a step's annotation and its operators."""
+        form = self.writer.event("step", "ProfilerStep#", step_annotation)
+        yield form.replace("ProfilerStep#", f"ProfilerStep#{step}") % numbers(begin(step), 59_999)
         for at in range(self.n_operators(step)):
             ts = begin(step) + at * 40
             name = self.operators[at % len(self.operators)]
