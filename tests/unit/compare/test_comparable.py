@@ -95,6 +95,17 @@ def test_what_is_not_known_is_no_reason(base, new):
     assert compare_traces(base, new).comparable
 
 
+@pytest.mark.parametrize(
+    ("n_ranks", "listed"), [(4, "0, 1, 2, 3 against"), (5, "0, 1, 2, 3, ... against")]
+)
+def test_of_many_ranks_the_first_four_are_named(n_ranks, listed):
+    base, new = (
+        run(*[rank(KERNELS, label=str(at), rank=first + at) for at in range(n_ranks)])
+        for first in (0, 100)
+    )
+    assert listed in compare_traces(base, new).findings[0].message
+
+
 CAST = signature("Cast/k", op="aten::copy_", input_dtypes=("c10::BFloat16", "c10::Float8_e4m3fn"))
 RULES = replace(
     rules_for({"A", "Cast"}),

@@ -222,6 +222,19 @@ def test_names_that_may_be_two_kernels_stay_apart(base, new):
     assert not diff.aliases
 
 
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        pytest.param(["f<a, b>", "f<a,b>", "old"], ["f<a, b>", "f<a,b>"], id="both on both sides"),
+        pytest.param(["old"], ["f<a, b>", "f<a,b>"], id="both on one side alone"),
+    ],
+)
+def test_two_spellings_of_one_side_are_not_matched_with_each_other(base, new):
+    rules = rules_for({"A"})
+    diff = compare_traces(labelled_a(rules, *base), labelled_a(rules, *new))
+    assert {kernel.name for row in diff.categories for kernel in row.kernels} == {*base, *new}
+
+
 def labelled_a(rules: RuleSet, *names: str):
     from agent.core.rules import CategoryId, Label, LabelledTrace, RuleId
     from tests.builders import stats, trace
@@ -240,6 +253,19 @@ def test_a_succession_is_suggested_within_category_and_op_only():
         ("MLA/old", "MLA/new")
     ]
     assert diff.replacements[0].impact(diff.against).effect == Fraction(-2, 5) * Fraction(50, 150)
+
+
+def test_of_several_successors_the_one_of_like_duration_is_suggested():
+    rules = rules_for({"G", "H", "I"})
+    both = {"H/h": (10, 10**6), "I/i": (10, 10**6)}
+    base = run({**both, "G/short": (10, 1_000), "G/long": (10, 90_000)}, rules=rules)
+    after = {"G/a": (10, 95_000), "G/b": (10, 1_100), "G/c": (10, 40_000)}
+    new = run({**both, **after}, rules=rules)
+    pairs = compare_traces(base, new).replacements
+    assert [(pair.old.name, pair.new.name) for pair in pairs] == [
+        ("G/long", "G/a"),
+        ("G/short", "G/b"),
+    ]
 
 
 def test_unlabelled_kernels_are_never_paired():
