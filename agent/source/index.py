@@ -23,7 +23,6 @@ from agent.source.native.sites import launches_of
 from agent.source.parse import TreeCache
 from agent.source.paths import is_python, is_runtime
 from agent.source.python.sites import sites_named
-from agent.source.reach import Reach
 from agent.source.shortlist import shortlist
 from agent.source.snapshot import GROUPS, Snapshot, SourceFile, Store
 from agent.source.verify import EvidenceStatus, verify_evidence
@@ -40,7 +39,7 @@ class GitSourceIndex:
         self._trees = TreeCache()
         self._bundles: dict[tuple[str, str], Definitions] = {}
         self._manifests: dict[tuple[str, str], BuildManifests] = {}
-        self._reaches: dict[tuple[object, ...], Reach] = {}
+        self._work = Workbench(self._bundle, self._default, self._manifest, {}, self._trees)
         self._fingerprints: dict[tuple[object, ...], tuple[int, int]] = {}
 
     def repos(self) -> tuple[RepoInfo, ...]:
@@ -144,7 +143,7 @@ class GitSourceIndex:
 
     def workbench(self) -> Workbench:
         """Give what an examination works with."""
-        return Workbench(self._bundle, self._default, self._manifest, self._reaches, self._trees)
+        return self._work
 
     def close(self) -> None:
         """End the reading processes."""

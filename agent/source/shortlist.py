@@ -49,7 +49,7 @@ def _order(candidate: Candidate) -> tuple[object, ...]:
 
 def _defined(work: Workbench, name: str, context: RunContext) -> Iterator[Candidate]:
     bundles = work.default()
-    links = Links(bundles, work.reaches)
+    links = work.links(bundles)
     checks = Contradictions(bundles[0].trees, context) if bundles else None
     for bundle in bundles:
         for definition in bundle.find(name):

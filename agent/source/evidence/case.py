@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent.core.proposals import EndState, Evidence, Finding, RunContext
-from agent.core.source import CallSite, KernelOrigin
+from agent.core.source import CallSite, KernelOrigin, RepoInfo
 from agent.source.definitions import Definitions
 from agent.source.evidence.contradictions import Contradictions
 from agent.source.evidence.items import Item
 from agent.source.evidence.linking import Links
 from agent.source.native.manifests import BuildManifests
 from agent.source.parse import TreeCache
+from agent.source.python.meaning import Meanings
 from agent.source.reach import Reach
 
 CASTS = frozenset({"CastFromFP8", "CastToFP8"})
@@ -27,6 +28,14 @@ class Workbench:
     manifests: Callable[[Definitions], BuildManifests]
     reaches: dict[tuple[object, ...], Reach]
     trees: TreeCache = field(default_factory=TreeCache)
+    meanings: dict[tuple[RepoInfo, ...], Meanings] = field(default_factory=dict)
+
+    def links(self, bundles: Sequence[Definitions]) -> Links:
+        """Connect emissions to definitions over some bundles; what names mean is read once."""
+        key = tuple(bundle.snapshot.info for bundle in bundles)
+        if key not in self.meanings:
+            self.meanings[key] = Meanings([bundle.snapshot for bundle in bundles])
+        return Links(bundles, self.reaches, self.meanings[key])
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from agent.source.evidence.defining import check_built, check_definitions, check
 from agent.source.evidence.functions import enclosing_function
 from agent.source.evidence.guardcheck import guard_finding
 from agent.source.evidence.items import Item, read_item
-from agent.source.evidence.linking import Links
 from agent.source.evidence.liveness import never_runs
 from agent.source.evidence.pins import pinned
 from agent.source.names import origin_of
@@ -84,7 +83,7 @@ def _open(work: Workbench, question: Question) -> Case:
             item.refuse("E_COMMIT_MIXED", f"other evidence of {entry.repo} is of another commit")
         items.append(item)
     chosen = tuple(bundles[repo] for repo in sorted(bundles))
-    links = Links(chosen, work.reaches)
+    links = work.links(chosen)
     checks = Contradictions(work.trees, question.context)
     return Case(work, question, family, items, chosen, links, checks)
 

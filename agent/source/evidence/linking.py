@@ -23,6 +23,7 @@ from agent.source.python.text import py_text
 from agent.source.reach import Link, Reach, Seed, native_callers
 from agent.source.snapshot import SourceFile, whole_word
 
+_MAX_REACHES = 256
 Called = tuple[str | None, str]
 """(what stands before the dot, the name): "" for a bare name, None for an expression's."""
 
@@ -31,11 +32,14 @@ class Links:
     """Connects emissions to one definition item over all checkouts at their pinned commits."""
 
     def __init__(
-        self, bundles: Sequence[Definitions], reaches: dict[tuple[object, ...], Reach]
+        self,
+        bundles: Sequence[Definitions],
+        reaches: dict[tuple[object, ...], Reach],
+        meanings: Meanings | None = None,
     ) -> None:
         self._bundles = tuple(bundles)
         self._reaches = reaches
-        self._meanings = Meanings([bundle.snapshot for bundle in bundles])
+        self._meanings = meanings or Meanings([bundle.snapshot for bundle in bundles])
 
     def launched(self, item: Item) -> bool:
         """Tell whether runtime code launches what a definition item defines."""
@@ -111,6 +115,8 @@ class Links:
         seeds = tuple(_seeds(item))
         key = (seeds, tuple(bundle.snapshot.info for bundle in self._bundles))
         if key not in self._reaches:
+            if len(self._reaches) >= _MAX_REACHES:
+                self._reaches.clear()
             self._reaches[key] = Reach(self._meanings, seeds)
         return self._reaches[key]
 

@@ -7,7 +7,7 @@ files seldom parse without errors; tree-sitter then says how well each head was 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -93,15 +93,38 @@ class NativeFile:
 
     def macro_at(self, offset: int) -> Macro | None:
         """Give the `#define` an offset lies in."""
-        index = bisect_right([macro.start for macro in self.macros], offset) - 1
+        index = bisect_right(self._macro_starts, offset) - 1
         if index >= 0 and offset < self.macros[index].end:
             return self.macros[index]
         return None
 
     def around(self, offset: int) -> tuple[Block, ...]:
         """Give the blocks around an offset, outermost first."""
-        found = [block for block in self.blocks if block.start < offset < block.end]
-        return tuple(sorted(found, key=lambda block: block.start))
+        blocks, starts, parents = self._nested
+        index = bisect_left(starts, offset) - 1
+        found: list[Block] = []
+        while index >= 0:
+            if offset < blocks[index].end:
+                found.append(blocks[index])
+            index = parents[index]
+        return tuple(reversed(found))
+
+    @cached_property
+    def _macro_starts(self) -> list[int]:
+        return [macro.start for macro in self.macros]
+
+    @cached_property
+    def _nested(self) -> tuple[list[Block], list[int], list[int]]:
+        """Give the blocks by their start, the starts, and the block each lies in; -1 for none."""
+        blocks = sorted(self.blocks, key=lambda block: block.start)
+        parents: list[int] = []
+        opened: list[int] = []
+        for at, block in enumerate(blocks):
+            while opened and blocks[opened[-1]].end <= block.start:
+                opened.pop()
+            parents.append(opened[-1] if opened else -1)
+            opened.append(at)
+        return blocks, [block.start for block in blocks], parents
 
     def enclosing(self, offset: int) -> tuple[str, tuple[str, ...]]:
         """Name the macro or outermost function around an offset, and its classes, inner first."""
@@ -129,7 +152,7 @@ class NativeFile:
         return ""
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def native_file(text: bytes) -> NativeFile:
     """Read the structure of one file; any bytes are accepted."""
     code = _without_disabled(_NOISE.sub(_blank, text))

@@ -123,7 +123,7 @@ class PyText:
         return Mention(how, match.start(), self.around(match.start()))
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=256)
 def py_text(text: bytes) -> PyText:
     """Read one file; any bytes are accepted."""
     noise = tuple(match.span() for match in _NOISE.finditer(text))
