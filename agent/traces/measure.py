@@ -59,7 +59,7 @@ class _Line:
     ends: array[int]
 
 
-def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
+def measure(kernels: KernelColumns, *, block: int = 16_384) -> Timeline:
     """Measure the timeline of one rank; without `work` in the columns, all events are kernels.
 
     Streams of a device are merged `block` events at a time, so that memory stays bounded.

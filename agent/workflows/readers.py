@@ -41,11 +41,12 @@ _COLUMNS: Final = tuple(
 class _Bare:
     """A trace whose events follow, column by column: no copy of all of them is ever needed.
 
-    `tables` has, for each rank, the signatures of its events and the type of each column, or None.
+    `tables` has, for each rank, the signatures of its events, the type of each column and how many
+    events there are, or None.
     """
 
     trace: Trace
-    tables: tuple[tuple[tuple[Signature, ...], str] | None, ...]
+    tables: tuple[tuple[tuple[Signature, ...], str, int] | None, ...]
 
 
 _Message = ReadProgress | _Bare | Exception
@@ -193,7 +194,7 @@ def _send(connection: Connection, trace: Trace) -> None:
     forms = tuple(
         None
         if table is None
-        else (table.signatures, "".join(column.typecode for column in _columns(table)))
+        else (table.signatures, "".join(each.typecode for each in _columns(table)), len(table))
         for table in tables
     )
     connection.send(_Bare(replace(trace, ranks=ranks), forms))
@@ -214,11 +215,20 @@ def _receive(connection: Connection) -> ReadProgress | Trace | Exception:
     ranks = []
     for rank, form in zip(message.trace.ranks, message.tables, strict=True):
         if form is not None:
-            signatures, types = form
-            columns = [array(code, connection.recv_bytes()) for code in types]
+            signatures, types, n_events = form
+            columns = [_receive_column(connection, code, n_events) for code in types]
             rank = replace(rank, kernels=KernelTable(signatures, *columns))  # noqa: PLW2901
         ranks.append(rank)
     return replace(message.trace, ranks=tuple(ranks))
+
+
+def _receive_column(connection: Connection, typecode: str, n_events: int) -> array[int]:
+    column: array[int] = array(typecode, [0]) * n_events
+    if n_events:
+        connection.recv_bytes_into(column)
+    else:
+        connection.recv_bytes()
+    return column
 
 
 def _columns(table: KernelTable) -> list[array[int]]:
