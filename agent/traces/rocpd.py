@@ -19,6 +19,7 @@ from agent.traces.gather import Events, finish_processes
 from agent.traces.sqlite import Database
 
 _WORDS: Final = re.compile(r"\b[a-z_]+\b")
+_COLUMN: Final = re.compile(r'\b([A-Z])\."?(\w+)"?')
 _CALLS: Final = "(name GLOB 'hip*Launch*' OR name GLOB 'hipMem[cs]*')"
 
 
@@ -206,21 +207,29 @@ class _Reader:
         return f'SELECT {chosen} FROM "{source.view}"{condition}'  # noqa: S608 - our own words
 
     def _of_tables(self, source: _Source, suffix: str, where: str) -> str:
-        """Join what is there; a missing table gives NULL."""
-        joins, missing = [], []
+        """Join what is there; a missing table or column gives NULL."""
+        there = {"T": source.table + suffix}
+        joins = []
         for alias, table, on in source.joins:
-            if self.database.has(table + suffix):
+            joined = {**there, alias: table + suffix}
+            if self._knows(on, joined):
+                there = joined
                 joins.append(f'LEFT JOIN "{_quoted(table + suffix)}" {alias} ON {on}')
-            else:
-                missing.append(f"{alias}.")
         columns = [
-            "NULL" if any(alias in expression for alias in missing) else expression
+            expression if self._knows(expression, there) else "NULL"
             for _, expression in source.columns.values()
         ]
         chosen = ", ".join(columns)
         condition = f" WHERE {where.replace('name', columns[0])}" if where else ""
         table = _quoted(source.table + suffix)
         return f'SELECT {chosen} FROM "{table}" T {" ".join(joins)}{condition}'  # noqa: S608
+
+    def _knows(self, expression: str, tables: Mapping[str, str]) -> bool:
+        """Tell whether the tables hold all columns of an expression; `tables` are by alias."""
+        return all(
+            alias in tables and self.database.has(tables[alias], column)
+            for alias, column in _COLUMN.findall(expression)
+        )
 
     def _note_hidden(self, source: _Source, in_view: int, in_tables: int) -> None:
         message = (
