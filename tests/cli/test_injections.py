@@ -106,8 +106,14 @@ def _planted(trace: dict[str, Any], order: str, kernel: str) -> dict[str, Any]:
         {**at, "cat": "python_function", "name": f"{order}(1): {order}", "dur": 900, "args": {}},
         {**at, "cat": "cpu_op", "name": order, "ts": 2.0, "dur": 500, "args": {"External id": 9}},
         {**at, "cat": "cuda_runtime", "name": "hipLaunchKernel", "ts": 3.0, "dur": 5, "args": ids},
-        {**at, "cat": "kernel", "name": f"{order} {kernel}", "ts": 90_000.0, "dur": 90_000}
-        | {"args": {**ids, "device": 2, "stream": 3}},
+        *(
+            {**at, "cat": "kernel", "name": name, "ts": start, "dur": 45_000}
+            | {"args": {**ids, "device": 2, "stream": 3}}
+            for start, name in (
+                (90_000.0, f"{order} {kernel}"),
+                (140_000.0, f"{order.replace(' ', '_')}_{kernel}"),
+            )
+        ),
     ]
     trace["traceName"] = order
     trace["deviceProperties"][0]["name"] = f"{order} MI308X"
@@ -132,7 +138,8 @@ def _script(order: str) -> Any:
     def answer(body: dict[str, Any]) -> Answer:
         case, turn = body["messages"][1]["content"], len(body["messages"]) // 2
         if f"  {KERNEL}\n" not in case:
-            return completion(order)
+            given_up = json.dumps({"note": order, "action": {"do": "abstain", "reason": order}})
+            return completion(order if turn == 1 else given_up)
         actions: dict[int, dict[str, Any]] = {
             1: {"do": "search_source", "text": "ORDER"},
             2: {"do": "read_source", "repo": "tinyserve", "path": FILE, "first": 1, "last": 60},
@@ -174,7 +181,7 @@ def test_a_review_on_a_terminal_shows_orders_as_text(world: World) -> None:
             program, cwd=world.rules, PYTHONPATH=str(ROOT), NO_PROXY="127.0.0.1", NO_COLOR="1"
         )
         terminal.answer("s\n")
-        out = terminal.end(1)
+        out = terminal.end()
     seen = OWN_SEQUENCES.sub("", terminal.seen.decode().replace("\0", "")).replace("\r\n", "\n")
     _check_terminal(seen + out)
     assert git(world.rules, "rev-list", "--count", "HEAD") == "2"
@@ -187,7 +194,7 @@ def _check_terminal(shown: str) -> None:
 def _check_sent(server: ModelServer, order: str) -> None:
     """What is foreign stands in marked lines of user messages, or in the model's own words."""
     hidden = [part for part in re.split(r"[\r\n]", order) if len(part) > 12]
-    assert 6 <= len(server.sent) <= 14
+    assert 6 <= len(server.sent) <= 16
     for body in server.sent:
         for said in body["messages"]:
             if said["role"] == "assistant":

@@ -56,13 +56,18 @@ class Runs:
     rules: Path
     server: ModelServer
 
-    def start(self) -> subprocess.Popen[str]:
+    def propose(self) -> subprocess.Popen[str]:
+        return self._start(
+            *("propose", "../traces/fp8", "--baseline", "../traces/bf16", "--repo", "../tinyserve"),
+            *("--model", "openai:m", "--base-url", self.server.url),
+        )
+
+    def review(self) -> subprocess.Popen[str]:
+        return self._start("review")
+
+    def _start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [
-                *(sys.executable, "-c", RUN, "propose", "../traces/fp8"),
-                *("--baseline", "../traces/bf16", "--repo", "../tinyserve", "--model", "openai:m"),
-                *("--base-url", self.server.url, "--accept", "validated", "--json"),
-            ],
+            [sys.executable, "-c", RUN, *arguments, "--accept", "validated", "--json"],
             cwd=self.rules,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -78,10 +83,11 @@ class Runs:
     def commits(self) -> list[str]:
         return git(self.rules, "log", "--format=%s").splitlines()
 
-    def finish(self) -> dict[str, Any]:
-        out, err = self.start().communicate(timeout=120)
-        assert "Traceback" not in err, err
-        return dict(json.loads(out))
+
+def finished(child: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = child.communicate(timeout=120)
+    assert "Traceback" not in err, err
+    return dict(json.loads(out))
 
 
 @pytest.fixture
@@ -90,12 +96,12 @@ def whole_run_s(tmp_path: Path) -> float:
     with serving(answer) as server:
         runs = Runs(prepare_demo(tmp_path / "whole").rules, server)
         began = time.monotonic()
-        runs.finish()
+        finished(runs.propose())
         return time.monotonic() - began
 
 
 def _end_at_random(runs: Runs, how: signal.Signals, seconds: float) -> tuple[int, str]:
-    child = runs.start()
+    child = runs.propose()
     try:
         _, err = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -105,8 +111,11 @@ def _end_at_random(runs: Runs, how: signal.Signals, seconds: float) -> tuple[int
 
 
 def _check_end(runs: Runs, lost: int) -> None:
-    """Whatever came before, the last run settles all and the rule file is whole."""
-    assert {one["decision"] for one in runs.finish()["proposals"]} <= {"accepted"}
+    """Whatever came before: a review goes on, a run settles the rest, the rule file is whole."""
+    for start in (runs.review, runs.propose):
+        proposals = finished(start())["proposals"]
+        assert {one["decision"] for one in proposals} <= {"accepted"}
+
     added = [subject for subject in runs.commits() if subject.startswith("Add rule")]
     assert len(added) == len(set(added)) == 3
     assert {str(rule.category) for rule in load_rules(runs.rules / RULES).rules} >= set(
