@@ -69,6 +69,13 @@ def test_the_expressions_in_the_docs_are_expressions():
     assert {parse_gate(one, RULES).kind for one in shown} == set(get_args(Kind))
 
 
+def test_a_category_without_time_on_either_side_has_not_grown():
+    rules = rules_for({"GEMM", "MLA"})
+    both = run({"GEMM/g": (1, 0), "MLA/m": (1, 5)}, rules=rules)
+    [result] = judge_gates([parse_gate("GEMM>1%", rules)], compare_traces(both, both))
+    assert not result.failed
+
+
 def test_several_gates_are_judged_each_for_itself():
     assert failed("total>1%", "total>5%", "new-category") == ["total>1%", "new-category"]
 
