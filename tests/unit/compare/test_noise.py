@@ -42,6 +42,7 @@ def test_the_sign_test_is_that_of_fair_coins(risen, fallen, chance):
     ("above_new", "above", "n_new", "total", "chance"),
     [
         pytest.param(4, 4, 4, 8, Fraction(2, 70), id="four against four, fully apart"),
+        pytest.param(3, 4, 4, 8, Fraction(2 * 17, 70), id="all but one apart"),
         pytest.param(2, 4, 4, 8, 1, id="evenly mixed"),
         pytest.param(5, 5, 5, 10, Fraction(2, 252), id="five against five"),
         pytest.param(0, 0, 3, 6, 1, id="all equal"),

@@ -76,11 +76,18 @@ def test_two_heavy_categories_of_many_are_no_vote():
 
 
 def test_kernels_tell_the_ratio_where_categories_do_not():
-    """Two categories both got one more kernel; four kernels of three still run as before."""
+    """Both categories got one more kernel; the four others run as before."""
     base = {"A/1": (10, 100), "A/2": (10, 100), "B/1": (20, 100), "B/2": (30, 100)}
     new = {**base, "A/3": (7, 1), "B/3": (5, 1)}
     work = compare_traces(run(base), run(new)).work
     assert (work.ratio, work.basis) == (1, "kernels")
+    assert work.consensus.agreeing == ("A/1", "A/2", "B/1", "B/2")
+
+
+def test_two_kernels_alone_tell_no_ratio():
+    base = {"A/1": (10, 100), "B/1": (20, 100)}
+    new = {**base, "A/3": (7, 1), "B/3": (5, 1)}
+    assert compare_traces(run(base), run(new)).work.ratio is None
 
 
 def test_ranks_are_not_passes():
