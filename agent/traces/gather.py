@@ -218,7 +218,7 @@ def finish_processes(
     """
     keys = sorted((key for key in processes if len(processes[key])), key=_by_number)
     if not keys:
-        raise no_kernels(info.source, processes.values())
+        raise no_kernels(info.source, processes.values(), complete=info.complete)
     labels = _labels([processes[key] for key in keys])
     return tuple(
         processes[key].finish(
@@ -231,13 +231,16 @@ def finish_processes(
     )
 
 
-def no_kernels(source: str, processes: Iterable[Events] = ()) -> TraceError:
+def no_kernels(
+    source: str, processes: Iterable[Events] = (), *, complete: bool = True
+) -> TraceError:
     """Say that a trace holds no GPU work; zeros would look like an answer."""
     launches = sum(events.launches.count for events in processes)
     what = f"0 GPU kernels, but {launches} launches" if launches else "0 GPU kernels"
-    return TraceError(
-        "TR007", what, location=source, hint="capture again while the model runs on the GPU"
-    )
+    hint = "capture again while the model runs on the GPU"
+    if not complete:
+        what, hint = f"{what} in what is whole of it", "copy or export it again"
+    return TraceError("TR007", what, location=source, hint=hint)
 
 
 def incomplete(source: str, skipped: int, cause: str = "") -> Finding:

@@ -156,7 +156,7 @@ def read_kernel_stats(path: Path, source: str, *, salvage: bool = False) -> tupl
             parts.append({Signature(KernelName(row.text("name"))): stats})
     kernels = merge_stats(parts)
     if not kernels:
-        raise no_kernels(source)
+        raise no_kernels(source, complete=table.complete)
     if all(_NOT_A_KERNEL.match(signature.name) for signature in kernels):
         raise _is_no_kernels(source, next(iter(kernels)).name)
     named = parse_file_name(source)

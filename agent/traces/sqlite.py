@@ -25,9 +25,9 @@ MAGIC: Final = b"SQLite format 3\0"
 FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What sqlite3 raises; the second for a message that quotes damaged text."""
 _STEPS: Final = 1_000_000
-_MOST_STEPS: Final = 200
+_MOST_STEPS: Final = 50
 _STEPS_PER_MB: Final = 30
-"""All statements together may run 200 million instructions of SQLite and 30 for each byte of file.
+"""All statements together may run 50 million instructions of SQLite and 30 for each byte of file.
 
 Joining and sorting the real ones takes 2 to 6 a byte.
 """
