@@ -22,6 +22,8 @@ Severity = Literal["error", "warning", "note"]
 Level = Literal["L0", "L1", "L2", "L3", "L4"]
 EndState = Literal["", "AMBIGUOUS", "EXTERNAL", "GENERATED", "STALE"]
 ParseQuality = Literal["clean", "recovered", "lexical"]
+_BY_CONTENT = "sha256:"
+"""How the commit of a checkout without git begins."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,6 +85,18 @@ class Evidence:
     guard: str = ""
     snippet: str = ""
     pin: Pin | None = None
+
+    @property
+    def span(self) -> str:
+        """Give the lines as readers write them: `12` or `12-14`."""
+        first, last = self.lines
+        return f"{first}" if first == last else f"{first}-{last}"
+
+    @property
+    def place(self) -> str:
+        """Give `repo@commit path:first-last`, the commit cut short."""
+        short = 12 + len(_BY_CONTENT) * self.commit.startswith(_BY_CONTENT)
+        return f"{self.repo}@{self.commit[:short]} {self.path}:{self.span}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from agent.render.phrases import (
     moved,
     noise_phrase,
     pinned_phrase,
-    place,
     place_taken_phrase,
     rule_phrase,
     rules_phrase,
@@ -74,7 +73,7 @@ def _sources(rules: tuple[TargetRule, ...], cited: set[RuleId], width: int) -> l
         lines += wrapped(phrase, width, first="    ", rest="      ")
         for evidence in () if again else rule.evidence:
             guard = f", when {evidence.guard}" if evidence.guard else ""
-            lines += wrapped(f"{place(evidence)}{guard}", width, first="      ", rest="        ")
+            lines += wrapped(f"{evidence.place}{guard}", width, first="      ", rest="        ")
         cited.add(rule.rule_id)
     return lines
 

@@ -31,7 +31,6 @@ from agent.render.phrases import (
     noise_phrase,
     per_pass_phrase,
     pinned_phrase,
-    place,
     place_taken_phrase,
     ranks_phrase,
     replay_phrase,
@@ -156,7 +155,7 @@ def _sources(rules: tuple[TargetRule, ...], cited: set[RuleId]) -> list[str]:
         lines.append(f"  - {cell(rule_phrase(rule))}{', cited above' if again else ''}")
         for evidence in () if again else rule.evidence:
             guard = f", when {code(evidence.guard)}" if evidence.guard else ""
-            lines.append(f"    - {code(place(evidence), limit=400)}{guard}")
+            lines.append(f"    - {code(evidence.place, limit=400)}{guard}")
         cited.add(rule.rule_id)
     return lines
 

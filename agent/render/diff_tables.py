@@ -16,7 +16,7 @@ from agent.compare.targets import TargetRule
 from agent.core.text import shown
 from agent.render.delimited import csv_text
 from agent.render.diff_detail import SHOWN_TARGETS
-from agent.render.phrases import headline, kernel_target_phrase, place
+from agent.render.phrases import headline, kernel_target_phrase
 from agent.render.units import millis_of
 
 HEAD = (
@@ -72,7 +72,7 @@ def _labels(diff: TraceDiff) -> str:
 
 
 def _placed(text: str, rules: Iterable[TargetRule]) -> str:
-    places = [place(evidence) for rule in rules for evidence in rule.evidence]
+    places = [evidence.place for rule in rules for evidence in rule.evidence]
     return f"{text}; as pinned in the rule: {'; '.join(places)}" if places else text
 
 

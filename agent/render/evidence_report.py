@@ -80,6 +80,4 @@ def _status_document(status: EvidenceStatus) -> Json:
 
 
 def _place(evidence: Evidence) -> str:
-    first, last = evidence.lines
-    lines = f"{first}" if first == last else f"{first}-{last}"
-    return shown(f"{evidence.repo}:{evidence.path}:{lines}")
+    return shown(f"{evidence.repo}:{evidence.path}:{evidence.span}")

@@ -37,7 +37,6 @@ from agent.render.phrases import (
     moved,
     noise_phrase,
     pinned_phrase,
-    place,
     place_taken_phrase,
     ranks_phrase,
     replay_phrase,
@@ -261,7 +260,7 @@ def _evidence(evidence: Evidence) -> str:
     inside = f" in <code>{text(evidence.symbol)}</code>" if evidence.symbol else ""
     guard = f" when <code>{text(evidence.guard)}</code>" if evidence.guard else ""
     lines = f"<pre>{_block(evidence.snippet)}</pre>" if evidence.snippet else ""
-    return f"<p><code>{text(place(evidence))}</code>{inside}{guard}</p>{lines}"
+    return f"<p><code>{text(evidence.place)}</code>{inside}{guard}</p>{lines}"
 
 
 def _block(snippet: str) -> str:

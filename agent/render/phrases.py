@@ -11,7 +11,6 @@ from agent.compare.rows import KernelRow, Side
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import KernelTarget, Target, TargetRule
-from agent.core.proposals import Evidence
 from agent.core.rules import UNLABELLED
 from agent.core.text import shown
 from agent.render.units import Millis, effect, share, small
@@ -200,13 +199,6 @@ def calls_phrase(diff: TraceDiff) -> str:
         return ""
     beyond = "" if diff.work.equal or diff.work.ratio is None else " beyond the work ratio"
     return f"calls changed{beyond}: {', '.join(changed)}"
-
-
-def place(evidence: Evidence) -> str:
-    """Give a pinned place as `repo@commit path:first-last`."""
-    first, last = evidence.lines
-    lines = str(first) if first == last else f"{first}-{last}"
-    return f"{evidence.repo}@{evidence.commit[:12]} {evidence.path}:{lines}"
 
 
 def unpinned_phrase(target: Target | KernelTarget) -> str:

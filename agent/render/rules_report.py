@@ -213,10 +213,7 @@ def _listed(title: str, names: Sequence[str]) -> list[str]:
 
 
 def _evidence_lines(evidence: Evidence) -> list[str]:
-    first, last = evidence.lines
-    lines = f"{first}" if first == last else f"{first}-{last}"
-    where = f"{evidence.repo}@{evidence.commit[:12]} {evidence.path}:{lines}"
-    text = [f"  {evidence.kind:<15} {shown(where)}"]
+    text = [f"  {evidence.kind:<15} {shown(evidence.place)}"]
     if evidence.symbol:
         text.append(f"  {'':<15} in {shown(evidence.symbol)}")
     guards: tuple[str, ...] = (evidence.guard,) if evidence.guard else ()

@@ -126,7 +126,7 @@ def _moves(moves: Moves) -> Iterator[Line]:
 def _sources(evidence: Sequence[Evidence], read: ReadSource) -> Iterator[Line]:
     for entry in evidence:
         yield Line()
-        yield Line(f"{entry.kind}: {place(entry)}", "heading")
+        yield Line(f"{entry.kind}: {shown(entry.place)}", "heading")
         qualname = entry.pin.qualname if entry.pin else entry.symbol
         if qualname:
             yield Line(f"  in {shown(qualname, limit=MAX_NAME)}", "dim")
@@ -134,14 +134,6 @@ def _sources(evidence: Sequence[Evidence], read: ReadSource) -> Iterator[Line]:
             yield Line(f"  when {shown(guard, limit=MAX_SOURCE_WIDTH)}", "dim")
         if entry.kind != "binary":
             yield from _source_lines(entry, read)
-
-
-def place(entry: Evidence) -> str:
-    """Give `repo@commit path:first-last` of a piece of evidence."""
-    first, last = entry.lines
-    lines = f"{first}" if first == last else f"{first}-{last}"
-    commit = entry.commit[: 12 + len("sha256:") * entry.commit.startswith("sha256:")]
-    return shown(f"{entry.repo}@{commit} {entry.path}:{lines}")
 
 
 def _source_lines(entry: Evidence, read: ReadSource) -> Iterator[Line]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agent.core.proposals import Evidence, Origin
 from agent.core.rules import Rule
 from agent.core.text import shown
-from agent.review.display import counted, milliseconds, place
+from agent.review.display import counted, milliseconds
 from agent.review.draft import Draft
 
 SUBJECT, LINE = 72, 300
@@ -51,7 +51,7 @@ def _moves(draft: Draft) -> Iterator[str]:
 def _evidence(entry: Evidence) -> str:
     qualname = entry.pin.qualname if entry.pin else entry.symbol
     inside = f" in {qualname}" if qualname else ""
-    return f"Evidence: {entry.kind} {place(entry)}{inside}"
+    return f"Evidence: {entry.kind} {shown(entry.place)}{inside}"
 
 
 def _origin(origin: Origin) -> Iterator[str]:
