@@ -92,7 +92,7 @@ def _summarise_rank(
     links = link_launches(rank)
     signatures, ids = _sign(collector, rank, links)
     if not collector.context:
-        rank.operators = SpanColumns()  # all are linked, and they are a third of the memory
+        _forget_links(rank, links)
     timeline = measure(rank.kernels)
     table = _table(rank, signatures, ids, timeline)
     stats = _stats(table)
@@ -135,6 +135,13 @@ def _summarise_rank(
         fingerprint=known_frames(collector) if collector.context else frozenset(),
         findings=odd.describe(rank, table, links, timeline, facts.source),
     )
+
+
+def _forget_links(rank: RankColumns, links: Links) -> None:
+    """Drop what only led to the signatures: operators and ids are a third of the memory."""
+    rank.operators = SpanColumns()
+    rank.kernels.external_id = array("q")
+    links.operator = array("i")
 
 
 def _recorded_shapes(metadata: Mapping[str, object]) -> bool:
