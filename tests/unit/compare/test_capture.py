@@ -9,7 +9,7 @@ import pytest
 from agent.compare.capture import examine_capture
 from agent.compare.gates import judge_gates, parse_gate
 from agent.compare.table import compare_traces
-from agent.core.kernels import ClippedTotal
+from agent.core.kernels import ClippedTotal, GraphReplays
 from agent.core.proposals import Finding
 from tests.unit.compare.runs import graph_rank, rank, rules_for, run
 
@@ -62,6 +62,14 @@ def test_no_saving_is_claimed_from_an_incomplete_side_and_the_sum_still_holds():
     assert said.startswith("incomplete capture on side new")
     assert "4, 2, 0" in said
     assert "not trustworthy" in said
+
+
+def test_launches_that_all_brought_nothing_are_a_gap():
+    eager = rank({"A/a": (4, 400)}, replays=GraphReplays((0, 0)))
+    diff = compare_traces(run({"A/a": (4, 400)}), run(eager))
+    [said] = [finding.message for finding in diff.findings if finding.code == "DF110"]
+    assert "2 launches brought none" in said
+    assert not diff.conclusive
 
 
 def test_no_cost_is_claimed_against_an_incomplete_base():

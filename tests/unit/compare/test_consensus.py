@@ -57,6 +57,19 @@ def test_a_third_of_the_rows_is_sound_only_with_half_of_the_time():
     assert (light.sound, third.sound, fifth.sound) == (False, True, False)
 
 
+def test_half_of_the_rows_are_sound_with_little_of_the_time():
+    rows = [
+        Calls("a", 10, 9, 1),
+        Calls("b", 20, 18, 1),
+        Calls("c", 10, 7, 99),
+        Calls("d", 10, 4, 99),
+    ]
+    found = common_ratio(rows)
+    assert (found.agreeing, found.sound) == (("a", "b"), True)
+    found = common_ratio([*rows, Calls("e", 10, 2, 99)])
+    assert (found.agreeing, found.sound) == (("a", "b"), False)
+
+
 def test_one_shared_row_is_its_own_consensus():
     found = common_ratio(calls(only=(10, 10), fresh=(0, 3)))
     assert found is not None
