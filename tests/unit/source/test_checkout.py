@@ -207,6 +207,18 @@ def test_a_missing_folder_and_an_empty_repository_are_clear_errors(tmp_path: Pat
         open_checkout("repo", tmp_path / "empty")
 
 
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give files away")
+def test_a_repository_of_another_owner_is_one_clear_error(tmp_path: Path) -> None:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    commit_tree(folder, {"a.py": "x = 1\n"})
+    for one in (folder, *folder.rglob("*")):
+        os.chown(one, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(SourceError, match="dubious ownership") as caught:
+        open_checkout("repo", folder)
+    assert "safe.directory" in caught.value.hint
+
+
 def test_nothing_of_the_repository_configuration_is_run(tmp_path: Path) -> None:
     commit_tree(tmp_path, FILES | {".gitattributes": "*.py diff=evil filter=evil\n"})
     trap = tmp_path / "trap.sh"
