@@ -22,16 +22,20 @@ _TYPE = re.compile(
     r"|__global__|__device__|[\w:]*(?:::|_t\b)[\w:]*)[*&]*"
 )
 _AFTER = re.compile(r"(?:const|noexcept|&|\*|\.kd|::.*)*")
+_OPEN_START = re.compile(r"^\^?(?:\.[*+]\??)+")
+_OPEN_END = re.compile(r"(?<!\\)(?:\.[*+]\??)+\$?$")
 _MAX_FOLDS = 60
 
 
 def cut_findings(pattern: str, names: Sequence[str]) -> tuple[Finding, ...]:
     """Say that every match of a pattern begins or ends within a word of the name.
 
-    A fragment (`ouped_gemm` of `grouped_gemm`) names nothing: it matches by chance.
+    A fragment (`ouped_gemm` of `grouped_gemm`) names nothing: it matches by chance. `.*` at an end
+    says nothing in a search.
     """
+    told = _OPEN_END.sub("", _OPEN_START.sub("", pattern))
     try:
-        compiled, tree = re2.compile(pattern, options()), read_pattern(pattern)
+        compiled, tree = re2.compile(told, options()), read_pattern(told)
     except (re2.error, ValueError, RecursionError):
         return ()
     spelled = (_is_spelled(tree, 0), _is_spelled(tree, -1))

@@ -14,7 +14,7 @@ NAME = "void aiter::grouped_gemm_kernelA16<__hip_bfloat16, 256>(int*)"
     [
         "grouped_gemm", "_gemm_", "gemm_kernel", "kernelA16", "kernel", "A16", "A", "aiter::grouped",
         "^void aiter::", "grouped_gemm.*", "gemm_kernel[A-Z]", "16<", r"\bgrouped_gemm_",
-        "grouped_[a-z]", "grouped_g?", "(?:_gemm|_kernel)", "_gemm_kernel[A-Z]",
+        "grouped_[a-z]", "grouped_g?", "^.*grouped_gemm.*$", "grouped_.*", r"bfloat16.*\(", "(?:_gemm|_kernel)", "_gemm_kernel[A-Z]",
     ],
 )  # fmt: skip
 def test_a_pattern_of_whole_words_cuts_none(pattern: str) -> None:
@@ -23,7 +23,19 @@ def test_a_pattern_of_whole_words_cuts_none(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["ouped_gemm", "grouped_ge", "_gem", "rnelA16", "A1", "iter::", "(?:_gem|_ker)", "(?:_ge)+"],
+    [
+        "ouped_gemm",
+        "grouped_ge",
+        "_gem",
+        "rnelA16",
+        "A1",
+        "iter::",
+        "(?:_gem|_ker)",
+        "(?:_ge)+",
+        "grouped_ge.*",
+        ".*ouped_gemm",
+        "^.*ouped_gemm.+$",
+    ],
 )
 def test_a_piece_of_a_word_is_no_pattern(pattern: str) -> None:
     (finding,) = cut_findings(pattern, [NAME])
