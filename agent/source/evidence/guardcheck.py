@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from agent.core.proposals import Evidence, Finding
 from agent.source.python.guards import atoms, inverted, same_guard
 from agent.source.python.sites import Region
 from agent.source.snapshot import SourceFile
+
+_COMMENT = re.compile(r"(?<![\"'\w])#")
 
 
 def guard_finding(evidence: Evidence, region: Region, file: SourceFile) -> Finding | None:
@@ -14,8 +18,9 @@ def guard_finding(evidence: Evidence, region: Region, file: SourceFile) -> Findi
         return None
     where = f"{file.path}:{evidence.lines[0]}"
     wanted = atoms(evidence.guard)
-    if not wanted:
-        return Finding("E_GUARD_MISMATCH", "the stated guard is no condition", "error", where)
+    if not wanted or _COMMENT.search(evidence.guard):
+        message = "the stated guard is no condition, or says more than one"
+        return Finding("E_GUARD_MISMATCH", message, "error", where)
     for site in region.sites:
         for atom in wanted:
             if any(same_guard(atom, known) for known in site.guards):

@@ -412,6 +412,7 @@ def test_absence_settles_nothing_where_the_trace_knows_the_dtypes(
         ({"guard": "self.kv_cache_dtype != fp8_dtype"}, "E_GUARD_MISMATCH"),
         ({"guard": "not self.kv_cache_dtype == fp8_dtype"}, "E_GUARD_MISMATCH"),
         ({"guard": "self.use_mha"}, "E_GUARD_MISMATCH"),
+        ({"guard": "self.kv_cache_dtype == fp8_dtype  # always"}, "E_GUARD_MISMATCH"),
         ({"guard": ""}, "E_MISSING_EVIDENCE"),
         ({"symbol": "forward_extend"}, "E_SYMBOL"),
         ({"symbol": "AiterAttnBackend.forward_decode"}, "E_SYMBOL"),
