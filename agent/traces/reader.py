@@ -16,7 +16,6 @@ from agent.traces import run
 from agent.traces.cache import TraceCache
 from agent.traces.formats import HEAD_BYTES, find_format
 from agent.traces.inflate import Progress, cannot_be_read, read_head
-from agent.traces.kineto import not_json, read_kineto
 
 Named = str | os.PathLike[str]
 
@@ -141,6 +140,8 @@ def read_file(
     Raises:
         TraceError: it cannot be read; the location is `file.source`.
     """
+    from agent.traces.kineto import not_json, read_kineto  # not where every file is recalled
+
     if not _size(file):
         raise UnknownTraceFormat(
             "TR002", "empty file", location=file.source, hint="capture or copy it again"
