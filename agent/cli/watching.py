@@ -40,8 +40,8 @@ class AskingLines:
             return
         text = f"[{step.number}/{step.total}] {shown(step.family.stem, limit=_NAME)}: {step.doing}"
         width = shutil.get_terminal_size().columns - 1
+        self._moving = True  # first: an interrupt may come as soon as the line is seen
         self._write(f"\r\x1b[K{f'{text}{self._so_far()}'[:width]}")
-        self._moving = True
 
     def settled(self, asked: Asked) -> None:
         """Say what a family came to."""
