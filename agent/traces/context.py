@@ -35,10 +35,13 @@ def known_frames(collector: Collector) -> frozenset[Frame]:
 def gather_context(
     collector: Collector, rank: RankColumns, links: Links, signature_of: Sequence[Signature]
 ) -> Mapping[Signature, LaunchContext]:
-    """Give the context of each signature; `signature_of` has one entry per kernel of the rank."""
+    """Give the context of each signature; `signature_of` has one entry per kernel of the rank.
+
+    A replayed kernel has none: what is open around a graph launch is the replay, not its cause.
+    """
     launches: dict[int, set[Signature]] = {}
     for signature, launch in zip(signature_of, links.launch, strict=True):
-        if launch != UNKNOWN:
+        if launch != UNKNOWN and not signature.replayed:
             launches.setdefault(launch, set()).add(signature)
     frames = _frames(collector, rank, launches)
     stacks = _operator_stacks(collector, rank, launches)

@@ -121,3 +121,12 @@ def test_context_names_functions_ops_and_shapes(shared):
     innermost = [use for use in context.frames if use.depth == 0]
     assert sum(use.launches for use in innermost) == rank.stats[gemm].count
     assert context.shapes
+
+
+def test_a_replayed_kernel_has_no_stack_though_the_replay_has(shared):
+    path = shared / "traces" / "sglang_dense_decode_mi300.json.gz"
+    (rank,) = read_trace(path, context=True).ranks
+    replayed = [signature for signature in rank.stats if signature.replayed]
+    assert replayed
+    assert not any(rank.context[signature].frames for signature in replayed)
+    assert any("cuda_graph_runner" in frame[0] for frame in rank.fingerprint)
