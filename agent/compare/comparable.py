@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agent.compare.figures import Millis, fraction_of, percent, ratio_text
+from agent.compare.phases import stage_of
 from agent.compare.work import Work, count_ranks
 from agent.core.kernels import RankTrace, Signature, Trace
 from agent.core.proposals import Finding
@@ -61,14 +62,22 @@ def _ranks(base: Trace, new: Trace) -> Iterator[Finding]:
 
 
 def _stages(base: Trace, new: Trace) -> Iterator[Finding]:
-    before = {rank.stage for rank in base.ranks if rank.stage}
-    after = {rank.stage for rank in new.ranks if rank.stage}
-    if before and after and before != after:
+    before, after = ({rank.stage for rank in one.ranks if rank.stage} for one in (base, new))
+    differ = before != after
+    if not (before or after):
+        before, after = _annotated_stages(base), _annotated_stages(new)
+        differ = before.isdisjoint(after)
+    if before and after and differ:
         yield _reason(
             "DF103",
             f"different stages, {_list(before)} against {_list(after)}",
             "compare stage by stage with --by stage",
         )
+
+
+def _annotated_stages(trace: Trace) -> set[str]:
+    """Give the stages the profiler's steps speak of: a whole window may hold several."""
+    return {stage_of(step) for rank in trace.ranks for step in rank.steps} - {""}
 
 
 def _shapes(base: LabelledTrace, new: LabelledTrace) -> Iterator[Finding]:

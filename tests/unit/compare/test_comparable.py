@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.compare.table import compare_traces
-from agent.core.kernels import TraceInfo
+from agent.core.kernels import Step, TraceInfo
 from tests.builders import rule, signature
 from tests.unit.compare.runs import rank, rules_for, run
 
@@ -51,6 +51,13 @@ def one(**fields: object):
             id="stages",
         ),
         pytest.param(
+            run(rank(KERNELS, steps=(Step("step[EXTEND bs=15 toks=15360]", 0, 9),))),
+            run(rank(KERNELS, steps=(Step("step[DECODE bs=16]", 0, 9),))),
+            "DF103",
+            "EXTEND against DECODE",
+            id="annotated stages",
+        ),
+        pytest.param(
             one(has_shapes=True),
             one(has_shapes=False),
             "DF104",
@@ -89,6 +96,11 @@ def test_a_reason_not_to_compare_stands_first(base, new, code, said):
         ),
         pytest.param(one(device_names=("",)), one(device_names=("MI300X",)), id="an empty name"),
         pytest.param(run(rank(KERNELS, stage="DECODE")), run(rank(KERNELS)), id="an unknown stage"),
+        pytest.param(
+            run(rank(KERNELS, steps=(Step("step[EXTEND]", 0, 4), Step("step[DECODE]", 5, 9)))),
+            run(rank(KERNELS, steps=(Step("step[DECODE]", 0, 4), Step("step[DECODE]", 5, 9)))),
+            id="a stage of two in common",
+        ),
     ],
 )
 def test_what_is_not_known_is_no_reason(base, new):
