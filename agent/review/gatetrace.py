@@ -107,17 +107,32 @@ def confirm(
     if trace is None or not signatures:
         return Confirmation()
     frames = trace_frames(trace)
-    fits = {
-        (one.repo, one.commit): fitting(*source.fingerprint(one.repo, one.commit, frames))
+    prints = {
+        (one.repo, one.commit): source.fingerprint(one.repo, one.commit, frames)
         for one in found.functions
         if frames
     }
+    fits = {place: fitting(*counts) for place, counts in prints.items()}
+    seen.findings += [
+        _other_commit(*place, *prints[place]) for place in sorted(fits) if not fits[place]
+    ]
     _ask_ops(proposal, signatures, seen)
     _ask_stacks(found, trace, signatures, seen, fits)
     if runs.baseline is not None and not _in_baseline(proposal, runs.baseline):
         seen.shown.add("ABSENT")
     same_commit = not fits or any(fits.values())
     return Confirmation(frozenset(seen.shown), tuple(seen.findings), same_commit=same_commit)
+
+
+def _other_commit(repo: str, commit: str, matching: int, asked: int) -> Finding:
+    where = f"{repo}@{commit[:12]}"
+    message = (
+        f"the trace is not of {where}: {matching} of {asked} functions on its stacks begin where"
+        " this checkout has them"
+        if asked
+        else f"no function on the stacks of the trace is one of {where}"
+    )
+    return Finding("E_OTHER_COMMIT", message, "warning", hint="check out what the run executed")
 
 
 def told_by_absence(proposal: Proposal, found: Examination) -> bool:
