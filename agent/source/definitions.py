@@ -179,12 +179,19 @@ class Definitions:
         )
 
     def _native(self, ref: KernelRef) -> Iterator[Definition]:
+        found = list(self._heads(ref))
+        plain = [(file, head) for file, head in found if not head.spaces]
+        whole = ref.declared and not ref.spaces
+        for file, head in plain if whole and plain else found:
+            yield self.head_definition(file, head)
+
+    def _heads(self, ref: KernelRef) -> Iterator[tuple[SourceFile, GlobalHead]]:
         for file in self.snapshot.holding(ref.base.encode("utf-8", "replace"), "native", "other"):
             if is_python(file.path) or b"__global__" not in file.text:
                 continue
             for head in native_file(file.text).heads:
                 if head.name == ref.base and head.body and spaces_agree(ref, head.spaces):
-                    yield self.head_definition(file, head)
+                    yield file, head
 
     def _tables(self, ref: KernelRef) -> Iterator[Definition]:
         for path, file in self.tables().items():

@@ -48,6 +48,7 @@ class KernelRef:
         spaces: the namespaces, `""` for an anonymous one.
         payload: for `ck_tile::kentry<...>` the qualified type it runs, else "".
         cpp: the name has C++ parts, so it cannot be a Triton name.
+        declared: the name goes on to its parameter list, as a demangler writes it.
     """
 
     raw: str
@@ -56,6 +57,7 @@ class KernelRef:
     spaces: tuple[str, ...]
     payload: str
     cpp: bool
+    declared: bool
 
 
 @lru_cache(maxsize=16_384)
@@ -74,7 +76,7 @@ def kernel_ref(raw: str) -> KernelRef:
     spaces = tuple("" if part == _PLACEHOLDER else part for part in parts[:-1])
     payload = _payload(text) if base == "kentry" else ""
     shown = "::".join((*(space or _ANONYMOUS for space in spaces), base))
-    return KernelRef(raw, shown, base, spaces, payload, cpp)
+    return KernelRef(raw, shown, base, spaces, payload, cpp, name.endswith(")"))
 
 
 @lru_cache(maxsize=16_384)

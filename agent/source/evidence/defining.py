@@ -39,7 +39,7 @@ def check_definitions(case: Case) -> None:
     if case.proven & {"DEF", "SKEL", "TAB"}:
         case.findings.extend(_unproven(case))
     for item in case.defining():
-        _check_arity(case, item)
+        _check_spelling(case, item)
 
 
 def _unproven(case: Case) -> Iterator[Finding]:
@@ -53,17 +53,21 @@ def _unproven(case: Case) -> Iterator[Finding]:
         yield Finding("E_UNPROVEN_KERNEL", message)
 
 
-def _check_arity(case: Case, item: Item) -> None:
-    """Warn when the template takes another number of arguments than a kernel of its name shows."""
+def _check_spelling(case: Case, item: Item) -> None:
+    """Warn when a demangler would spell what the definition makes otherwise than a kernel."""
     if item.head is None or item.file is None:
         return
     text = native_file(item.file.text)
     for name in sorted(filter(partial(_accepts, item), case.names)):
-        shows = template_arguments(name)
+        shows, ref = template_arguments(name), kernel_ref(name)
+        differs = ""
         if not arity_agrees(shows, text, item.head):
-            message = f"the kernel shows {shows} template arguments, its definition takes others"
-            hint = "the run may be of another version of the source: look before you accept"
-            case.findings.append(Finding("E_TEMPLATE_ARITY", message, "warning", item.place, hint))
+            differs = f"the kernel shows {shows} template arguments, its definition takes others"
+        elif ref.declared and not ref.spaces and "" in item.head.spaces:
+            differs = "the kernel shows no namespace, its definition is in an anonymous one"
+        if differs:
+            hint = "the run may be of another source: look before you accept"
+            case.findings.append(Finding("E_NEAR_NAME", differs, "warning", item.place, hint))
             return
 
 

@@ -328,7 +328,7 @@ def test_a_name_of_another_template_is_warned_of(serving: Serving, name: str, wa
         serving.at("emission", "kernlib/ops/quant.py", "    group_quant(x, out)"),
         kernels=(name,),
     )
-    assert ("E_TEMPLATE_ARITY" in {one.code for one in verdict.findings}) is warned
+    assert ("E_NEAR_NAME" in {one.code for one in verdict.findings}) is warned
     assert verdict.admitted
 
 

@@ -9,6 +9,7 @@ import pytest
 from agent.core.proposals import Finding
 from agent.source.checkout import open_checkout
 from agent.source.definitions import Definitions
+from agent.source.index import open_sources
 from agent.source.names import template_arguments
 from agent.source.native.elf import elf_symbols
 from agent.source.native.manifests import BuildManifests
@@ -273,3 +274,25 @@ def test_template_arguments_are_counted_from_a_demangled_name(
     name: str, arguments: int | None
 ) -> None:
     assert template_arguments(name) == arguments
+
+
+NAMESAKES = {
+    "a/jit.cu": "namespace {\n__global__ void rope(int x) {}\n}\n",
+    "b/kernel.cu": "__global__ void rope(int x) {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "paths"),
+    [
+        ("rope(int)", ["b/kernel.cu"]),
+        ("(anonymous namespace)::rope(int)", ["a/jit.cu", "b/kernel.cu"]),
+        ("rope", ["a/jit.cu", "b/kernel.cu"]),
+    ],
+)
+def test_a_name_written_out_without_a_namespace_is_the_global_one(
+    tmp_path: Path, name: str, paths: list[str]
+) -> None:
+    commit_tree(tmp_path, NAMESAKES)
+    index = open_sources([("repo", tmp_path)])
+    assert [one.path for one in index.find_definition(name)] == paths
