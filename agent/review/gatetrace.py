@@ -132,7 +132,7 @@ def _other_commit(repo: str, commit: str, matching: int, asked: int) -> Finding:
         if asked
         else f"no function on the stacks of the trace is one of {where}"
     )
-    return Finding("E_OTHER_COMMIT", message, "warning", hint="check out what the run executed")
+    return Finding("E_OTHER_COMMIT", message, "note", hint="check out what the run executed")
 
 
 def told_by_absence(proposal: Proposal, found: Examination) -> bool:

@@ -521,7 +521,6 @@ def test_a_trace_of_another_commit_lowers_the_level(serving: Serving) -> None:
     assert verdict.evidence[0].pin is not None
     assert verdict.evidence[0].pin.trace_match == "mismatch"
     [said] = [one for one in verdict.findings if one.code == "E_OTHER_COMMIT"]
-    assert said.severity == "warning"
     assert "0 of 1 functions" in said.message
 
 
