@@ -148,7 +148,7 @@ class _Session:
 
     def _accept_unasked(self, verdict: Verdict, draft: Draft) -> Outcome:
         if conflicts(verdict, draft):
-            self._show(Line("kept for a review: a person has to look at the warnings"))
+            self._show(Line("kept for a review: a person has to look at it"))
             return Outcome(verdict, "pending", draft.rule, draft.moves)
         return self._accept(verdict, draft)
 
