@@ -25,6 +25,10 @@ from agent.proposing.prompts import quoted
 from agent.ruleset.patterns import check_pattern
 
 MAX_HITS, MAX_LINES, MAX_WIDTH, MAX_NAMES = 20, 60, 240, 5
+_ASKED = MAX_HITS + 1
+"""One more than is shown, to tell that there are more."""
+MIN_TEXT = 3
+"""Shorter texts stand in almost every file: they tell nothing, and cost a read of all."""
 Question = SearchSource | FindDefinition | FindCallSites | ReadSource | CheckPattern
 
 
@@ -39,23 +43,25 @@ class Toolbox:
     def answer(self, question: Question) -> str:
         """Give the result as text that is safe to send and to show."""
         try:
-            return quoted(self._lines(question), limit=MAX_WIDTH, most=MAX_LINES)
+            return self._answer(question)
         except SourceError as err:
-            return f"error: {shown(err.message, limit=300)}"
+            hint = f"; {err.hint}" if err.hint else ""
+            return f"error: {shown(f'{err.message}{hint}', limit=300)}"
 
-    def _lines(self, question: Question) -> Iterable[str]:
+    def _answer(self, question: Question) -> str:
         match question:
-            case SearchSource():
-                return map(_hit, self.source.search(question.text, limit=MAX_HITS))
-            case FindDefinition():
-                found = self.source.find_definition(question.name, limit=MAX_HITS)
-                return map(_definition, found)
-            case FindCallSites():
-                return map(_site, self.source.find_call_sites(question.symbol, limit=MAX_HITS))
+            case SearchSource(text=text):
+                return _listed(map(_hit, self.source.search(_long(text), limit=_ASKED)))
+            case FindDefinition(name=name):
+                found = self.source.find_definition(_long(name), limit=_ASKED)
+                return _listed(map(_definition, found))
+            case FindCallSites(symbol=symbol):
+                sites = self.source.find_call_sites(_long(symbol), limit=_ASKED)
+                return _listed(map(_site, sites))
             case ReadSource():
-                return self._read(question)
+                return quoted(self._read(question), limit=MAX_WIDTH, most=MAX_LINES)
             case CheckPattern():
-                return self._tested(question.kernel)
+                return quoted(self._tested(question.kernel), limit=MAX_WIDTH, most=MAX_LINES)
 
     def _read(self, question: ReadSource) -> Iterator[str]:
         last = min(question.last, question.first + MAX_LINES - 1)
@@ -76,6 +82,26 @@ class Toolbox:
         yield from _some("steals", [f"{name} (rule {rule})" for name, rule in fit.stolen])
         yield from _some("also matches, of another category", fit.negatives)
         yield from _some("also matches, unlabelled", fit.others)
+
+
+def _long(text: str) -> str:
+    """Give a text back that is long enough to look for.
+
+    Raises:
+        SourceError: it is shorter than `MIN_TEXT`.
+    """
+    if len(text.strip()) < MIN_TEXT:
+        what = f'"{text}" is too short to look for'
+        raise SourceError("SC008", what, hint=f"ask for at least {MIN_TEXT} characters")
+    return text
+
+
+def _listed(lines: Iterable[str]) -> str:
+    """Give what was found, one line each; more than `MAX_HITS` are cut with a note."""
+    every = list(lines)
+    said = quoted(every[:MAX_HITS], limit=MAX_WIDTH)
+    more = "\n(there are more; ask for a longer or rarer text)" if len(every) > MAX_HITS else ""
+    return f"{said}{more}"
 
 
 def _some(what: str, names: Iterable[str]) -> Iterator[str]:

@@ -20,10 +20,12 @@ from agent.source.parse import TreeCache, ancestors
 from agent.source.paths import is_python, is_runtime, suffix
 from agent.source.python.kernels import PyKernel, kernels_in
 from agent.source.python.naming import NameRule
-from agent.source.snapshot import Group, Snapshot, SourceFile
+from agent.source.snapshot import Group, Snapshot, SourceFile, whole_word
 
 _ANY: tuple[Group, ...] = ("python", "native", "other")
 _LITERAL = re.compile(rb"[\"']([A-Za-z_]\w{3,120})[\"']")
+_NAMING = re.compile(rb"[jJ][iI][tT]|\bkernel\b|\.__name__[ \t]*=")
+"""What a Python file says that gives a kernel its name: a decorator, or an assignment."""
 _JIT_MARKS = (b"triton", b"gluon", b"flyc", b"flir")
 _MIN_CK_FOLD = 8
 
@@ -132,8 +134,10 @@ class Definitions:
     def _python_files(self, name: str) -> Iterator[SourceFile]:
         stems = dict.fromkeys((name, re.sub(r"_\d+$", "", name)))
         for stem in stems:
-            for file in self.snapshot.holding(stem.encode("utf-8", "replace"), "python", "other"):
-                if is_python(file.path):
+            text = stem.encode("utf-8", "replace")
+            makes = re.compile(rb"(?:\bdef[ \t]+|[\"'}])" + re.escape(text) + rb"(?![\w.])")
+            for file in self.snapshot.holding(text, "python", "other"):
+                if is_python(file.path) and _NAMING.search(file.text) and makes.search(file.text):
                     yield file
         for literal, files in self._repr_literals.items():
             if name.startswith(literal):
@@ -186,8 +190,11 @@ class Definitions:
             yield self.head_definition(file, head)
 
     def _heads(self, ref: KernelRef) -> Iterator[tuple[SourceFile, GlobalHead]]:
+        whole = whole_word(ref.base)
         for file in self.snapshot.holding(ref.base.encode("utf-8", "replace"), "native", "other"):
             if is_python(file.path) or b"__global__" not in file.text:
+                continue
+            if whole.search(file.text) is None:
                 continue
             for head in native_file(file.text).heads:
                 if head.name == ref.base and head.body and spaces_agree(ref, head.spaces):

@@ -24,11 +24,13 @@ from agent.source.parse import TreeCache
 from agent.source.paths import is_python, is_runtime
 from agent.source.python.sites import sites_named
 from agent.source.shortlist import shortlist
-from agent.source.snapshot import GROUPS, Snapshot, SourceFile, Store
+from agent.source.snapshot import GROUPS, Snapshot, SourceFile, Store, whole_word
 from agent.source.verify import EvidenceStatus, verify_evidence
 
 _MAX_TEXT = 400
 _MIN_SEARCH = 2
+MAX_LOOKED = 400
+"""Files one question about calls may parse: 1 s."""
 
 
 class GitSourceIndex:
@@ -70,11 +72,21 @@ class GitSourceIndex:
     def find_call_sites(
         self, symbol: str, *, repo: str = "", limit: int = 20
     ) -> tuple[CallSite, ...]:
-        """Find calls, launches and instantiations of `symbol`, runtime code first."""
+        """Find calls, launches and instantiations of `symbol`, runtime code first.
+
+        Raises:
+            SourceError: more than `MAX_LOOKED` files hold the word, and few of them call it.
+        """
         found: list[CallSite] = []
+        looked, word = 0, whole_word(symbol)
         for group in GROUPS:
             for bundle in self._chosen(repo):
                 for file in bundle.snapshot.holding(symbol.encode("utf-8", "replace"), group):
+                    if is_python(file.path) and word.search(file.text) is None:
+                        continue
+                    looked += 1
+                    if looked > MAX_LOOKED:
+                        raise _too_common(symbol)
                     found.extend(self._sites(file, symbol))
                     if len(found) >= limit:
                         return tuple(found[:limit])
@@ -210,6 +222,11 @@ def open_sources(
             raise UsageError("SC006", f"two checkouts are named {name!r}", hint="--repo NAME=DIR")
     wanted = commits or {}
     return GitSourceIndex([open_checkout(name, path, wanted.get(name, "")) for name, path in repos])
+
+
+def _too_common(symbol: str) -> SourceError:
+    message = f"{symbol[:60]!r} stands in more than {MAX_LOOKED} files that hardly call it"
+    return SourceError("SC007", message, hint="ask for a longer or rarer name")
 
 
 def _hits(file: SourceFile, literal: bytes) -> Iterator[SourceHit]:

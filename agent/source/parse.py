@@ -23,8 +23,8 @@ _MAX_KEPT = 4_096
 MAX_DEPTH = 400
 """Deeper nesting is hostile: hand-written code stays under 60."""
 _MAX_TREES = 192
-_MAX_TREE_BYTES = 12 << 20
-"""Source bytes behind kept trees; a tree takes about ten times its source."""
+_MAX_TREE_BYTES = 3 << 20
+"""Source bytes behind kept trees; a tree takes about twenty times its source."""
 _TIMEOUT_CALLS = 20_000
 """Progress calls before a parse is given up; 0.5 MB of CUDA takes a few hundred."""
 _CHUNK = 1 << 14
@@ -44,6 +44,10 @@ class TreeCache:
         self._trees: OrderedDict[tuple[Grammar, str], tuple[Tree | None, int]] = OrderedDict()
         self._bytes = 0
         self._kept: dict[tuple[str, str], object] = {}
+
+    def __len__(self) -> int:
+        """Count the files whose trees are kept."""
+        return len(self._trees)
 
     def tree(self, file: SourceFile, grammar: Grammar) -> Tree | None:
         """Parse a file, or give the tree kept for its blob; None when it is past the limits."""

@@ -140,6 +140,8 @@ def _refused(
 
 def sites_named(file: SourceFile, trees: TreeCache, name: str) -> Iterator[Site]:
     """Yield the calls and launches of `name` anywhere in a Python file."""
+    if whole_word(name).search(file.text) is None:
+        return
     tree = trees.tree(file, "python")
     if tree is None:
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.core.proposals import Proposal, RunContext, Verdict
 from agent.core.rules import LabelledTrace
-from agent.core.source import Candidate, RepoInfo
+from agent.core.source import Candidate, RepoInfo, SourceHit
 from agent.errors import SourceError
 from agent.proposing.budget import Budget, Limits
 from agent.proposing.dossier import Dossier, dossier_of
@@ -52,8 +52,9 @@ class ScriptedModel:
 class MemorySource:
     """A checkout of two files; everything it can be asked is recorded."""
 
-    def __init__(self, *lines: str) -> None:
+    def __init__(self, *lines: str, hits: tuple[SourceHit, ...] = ()) -> None:
         self.lines = lines or ("@triton.jit", f"def {SCALE}(x):", "    pass")
+        self.hits = hits
         self.questions: list[str] = []
 
     def repos(self) -> tuple[RepoInfo, ...]:
@@ -61,7 +62,7 @@ class MemorySource:
 
     def search(self, text: str, *, repo: str = "", limit: int = 20) -> tuple[object, ...]:
         self.questions.append(f"search {text}")
-        return ()
+        return self.hits[:limit]
 
     def find_definition(self, name: str, *, repo: str = "", limit: int = 20) -> tuple[object, ...]:
         self.questions.append(f"define {name}")

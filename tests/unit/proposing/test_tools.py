@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from agent.core.rules import LabelledTrace
-from agent.proposing.actions import CheckPattern, ReadSource
+from agent.core.source import SourceHit
+from agent.proposing.actions import (
+    CheckPattern,
+    FindCallSites,
+    FindDefinition,
+    ReadSource,
+    SearchSource,
+)
 from agent.proposing.families import Family, rank_families
 from agent.proposing.fit import fit_of
-from agent.proposing.tools import MAX_LINES, Toolbox
+from agent.proposing.tools import MAX_HITS, MAX_LINES, Question, Toolbox
 from agent.ruleset.match import label_trace
 from tests.builders import rule, ruleset, signature, stats, trace
 from tests.unit.proposing.fakes import MemorySource
@@ -72,3 +79,30 @@ def test_a_place_outside_the_checkout_is_an_error_in_one_line(path: str) -> None
     question = ReadSource(do="read_source", repo="serve", path=path, first=1, last=5)
     said = Toolbox(MemorySource(), run, family).answer(question)
     assert said == f"error: no file {path}"
+
+
+SHORT = [
+    SearchSource(do="search_source", text="ab"),
+    FindDefinition(do="find_definition", name="k"),
+    FindCallSites(do="find_call_sites", symbol=" to "),
+]
+
+
+@pytest.mark.parametrize("question", SHORT, ids=lambda one: one.do)
+def test_a_name_of_two_characters_is_not_looked_for_in_any_file(question: Question) -> None:
+    family, run = _world()
+    source = MemorySource()
+    said = Toolbox(source, run, family).answer(question)
+    assert source.questions == []
+    assert said.startswith("error: ")
+    assert said.endswith(" is too short to look for; ask for at least 3 characters")
+
+
+@pytest.mark.parametrize(("hits", "cut"), [(MAX_HITS, False), (MAX_HITS + 1, True)])
+def test_more_hits_than_are_shown_are_cut_with_a_note(hits: int, cut: bool) -> None:
+    family, run = _world()
+    found = tuple(SourceHit("serve", "a.py", line, "rope") for line in range(1, hits + 1))
+    question = SearchSource(do="search_source", text="rope")
+    said = Toolbox(MemorySource(hits=found), run, family).answer(question).split("\n")
+    assert len([line for line in said if line.startswith("| ")]) == MAX_HITS
+    assert (said[-1] == "(there are more; ask for a longer or rarer text)") == cut
