@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -13,8 +12,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from tests import checkouts
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -86,33 +83,16 @@ def test_every_page_can_be_reached_from_the_readme():
     assert sorted(page.name for page in DOCS.glob("*.md") if page not in reached) == []
 
 
-MODULES = {
-    "launch_server": "python/sglang/srt/server_args.py",
-    "bench_serving": "python/sglang/bench_serving.py",
-    "profiler": "python/sglang/profiler.py",
-}
-
-
-@pytest.mark.skipif("LABEL_AGENT_SGLANG" not in os.environ, reason="LABEL_AGENT_SGLANG is unset")
-def test_the_capture_commands_are_sglangs_own():
-    """Every option, field and variable named stands in SGLang's source at the commit named."""
-
-    def source(path: str) -> str:
-        return checkouts.git(Path(os.environ["LABEL_AGENT_SGLANG"]), "show", f"{commit}:{path}")
-
-    pages = [(DOCS / name).read_text(encoding="utf-8") for name in ("capturing.md", "tutorial.md")]
-    text = "\n".join(pages).replace("\\\n", " ")
-    (commit,) = set(re.findall(r"github.com/sgl-project/sglang/tree/([0-9a-f]+)", text))
-    calls = re.findall(r"python -m sglang\.(\w+)([^\n`]*)", text)
-    assert {module for module, _ in calls} == set(MODULES)
-    for module, arguments in calls:
-        for option in re.findall(r"--[a-z][a-z-]+", arguments):
-            assert f'"{option}' in source(MODULES[module]), (module, option)
-    fields = source("python/sglang/srt/managers/io_struct.py").partition("class ProfileReqInput")[2]
-    for field in re.findall(r'"([a-z_]+)":', text):
-        assert f"    {field}: " in fields.partition("\nclass ")[0], field
-    for variable in re.findall(r"SGLANG_[A-Z_]+", text):
-        assert f"    {variable} = " in source("python/sglang/srt/environ.py"), variable
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_in_running_text_has_the_options_it_is_shown_with(page: Path):
+    helps = (DOCS / "commands.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## ([\w ]+)\n(.*?)(?=^## |\Z)", helps, re.MULTILINE | re.DOTALL))
+    for span in re.findall(r"`label-agent ([^`]+)`", page.read_text(encoding="utf-8")):
+        words = span.replace("\n", " ").split()
+        name = " ".join(words[:2]) if words[0] == "rules" else words[0]
+        assert name in sections, span
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", span):
+            assert option in sections[name], span
 
 
 def masked(text: str) -> str:

@@ -20,14 +20,17 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labe
 PARTS = ("sglang/srt/layers/", "sglang/srt/mem_cache/", "sglang/srt/models/deepseek")
 
 
-def wheel_tree(version: str) -> dict[str, bytes]:
-    """Give the attention, cache and model sources of an SGLang wheel; skips without an index."""
+def wheel_tree(version: str, parts: tuple[str, ...] = PARTS) -> dict[str, bytes]:
+    """Give sources of an SGLang wheel, of attention, cache and models unless `parts` says which.
+
+    Skips without an index.
+    """
     archive = _archive(version)
     with zipfile.ZipFile(archive) as wheel:
         return {
             name: wheel.read(name)
             for name in wheel.namelist()
-            if name.endswith(".py") and name.startswith(PARTS)
+            if name.endswith(".py") and name.startswith(parts)
         }
 
 
