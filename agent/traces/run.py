@@ -20,6 +20,8 @@ from agent.traces.ranks import (
 from agent.traces.views import drop_other_views
 
 _MOST_NAMED = 32
+_BESIDE_TRACES = ("server_args.json",)
+"""What profilers write beside the traces: that of SGLang its server's options."""
 _PADDED = re.compile(r"^(?P<axis>[A-Z]+)(?P<number>\d+)$")
 
 
@@ -50,8 +52,9 @@ def read_together(
 ) -> Trace:
     """Read the files of a run one after the other and put together what they hold.
 
-    A file that is no trace is passed over where a folder held it; a damaged one is left out and
-    named, unless it is the only one. Findings name files by `source`, errors as the user did.
+    A file that is no trace is passed over where a folder held it, with a note unless a profiler
+    put it there; a damaged one is left out and named, unless it is the only one. Findings name
+    files by `source`, errors as the user did.
 
     Raises:
         TraceError, UsageError: see `assemble`; also when no file is a trace.
@@ -74,7 +77,8 @@ def read_together(
                     raise
         if not ranks and not unreadable:
             raise _no_traces(passed_over)
-        return assemble(name, ranks, unreadable, [*findings, *map(_not_read, passed_over)])
+        strangers = [err for err in passed_over if not err.location.endswith(_BESIDE_TRACES)]
+        return assemble(name, ranks, unreadable, [*findings, *map(_not_read, strangers)])
     except (TraceError, UsageError) as err:
         err.location = _as_typed(err.location, files)
         raise

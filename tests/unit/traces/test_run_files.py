@@ -78,6 +78,17 @@ def test_a_stranger_in_the_folder_is_passed_over_with_a_note(
     assert "salvage" not in caught.value.hint
 
 
+def test_the_server_options_that_sglang_writes_beside_its_traces_need_no_word(
+    tmp_path: Path,
+) -> None:
+    options = b'{"model_path": "m", "tp_size": 2, "internal_states": [{}]}'
+    trace = read_trace(put(tmp_path, {"rank0.json": rank(), "server_args.json": options}))
+    assert (trace.count, trace.complete, said(trace)) == (2, True, "")
+    (tmp_path / "rank0.json").unlink()
+    with pytest.raises(UnknownTraceFormat):
+        read_trace(tmp_path)
+
+
 @pytest.mark.parametrize(
     "raw",
     [rank()[:-30], gzip.compress(rank())[:-20], rank().replace(b"kernel", b"cpu_op")],
