@@ -50,6 +50,7 @@ _ALIAS = re.compile(
     rb"\busing\s+(?P<type>\w+)\s*=|\bauto\s*&?\s*(?P<value>\w+)\s*=\s*&?\s*(?:\w+::)*$"
 )
 _EXPORTED = re.compile(rb"\(\s*[\"'](\w+)[\"']\s*,\s*[rRfF]{0,2}[\"']&?(?:\w+::)*$")
+_REGISTERED = re.compile(rb"\b(?:def|impl)\(\s*\"(\w+)")
 _MAX_EXPORT = 200
 _MIN_NAME = 4
 _MAX_SAME = 24
@@ -267,8 +268,7 @@ def native_callers(file: SourceFile, name: str) -> Iterator[str]:
                 yield from classes
             elif not function and (alias := _assigned_to(parsed.code, match.start())):
                 yield from (alias, *classes)
-    for match in _registrations(name).finditer(file.text):
-        yield match.group(1).decode()
+    yield from _registered_as(file.text, name)
 
 
 def _assigned_to(code: bytes, offset: int) -> str:
@@ -358,8 +358,19 @@ def _holding(snapshot: Snapshot, name: str, *, native: bool) -> tuple[SourceFile
     return found if len(found) <= MAX_FILES else ()
 
 
-@lru_cache(maxsize=1_024)
-def _registrations(name: str) -> re.Pattern[bytes]:
-    return re.compile(
-        rb"\b(?:def|impl)\(\s*\"(\w+)[^;]{0,400}?&\s*(?:\w+::)*" + re.escape(name.encode()) + rb"\b"
+def _registered_as(text: bytes, name: str) -> Iterator[str]:
+    """Yield the operators that bind a native function: `def("operator", ..., &function)`."""
+    bound = re.compile(
+        rb"[^;]{0,400}?&\s*(?:\w+::)*" + re.escape(name.encode("utf-8", "replace")) + rb"\b"
     )
+    end = 0
+    for operator, offset in _registrations(text):
+        if offset >= end and (found := bound.match(text, offset)) is not None:
+            end = found.end()
+            yield operator
+
+
+@lru_cache(maxsize=1_024)
+def _registrations(text: bytes) -> tuple[tuple[str, int], ...]:
+    """Give the operators a native text registers, each with the offset after its name."""
+    return tuple((one.group(1).decode(), one.end()) for one in _REGISTERED.finditer(text))

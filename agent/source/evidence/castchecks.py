@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from agent.core.proposals import Finding
 from agent.core.source import CallSite
@@ -23,7 +24,8 @@ from agent.source.snapshot import SourceFile
 
 _DIRECTIONS = {"CastFromFP8": "from", "CastToFP8": "to"}
 _WANTED = {"CastFromFP8": "wide", "CastToFP8": "fp8"}
-_CAST_TEXT = re.compile(rb"(\w[\w.\[\]]*)\.to\(")
+_SUBJECT = re.compile(rb"\w[\w.\[\]]*$")
+_MAX_SUBJECT = 200
 _CACHE_TEXT = re.compile(rb"kv|cache|k_buf|v_buf|k_pe|latent", re.IGNORECASE)
 _SERVING = re.compile(r"attention|mem_cache|kv_cache|cache|/mla|/mha", re.IGNORECASE)
 _MAX_LOOKALIKES = 60
@@ -70,12 +72,19 @@ def cast_sites(
 def cast_files(bundle: Definitions) -> Iterator[SourceFile]:
     """Yield the serving files whose text converts something that looks like a KV cache."""
     for file in bundle.snapshot.holding(b".to(", "python"):
-        if (
-            is_python(file.path)
-            and _SERVING.search(file.path)
-            and any(_CACHE_TEXT.search(match.group(1)) for match in _CAST_TEXT.finditer(file.text))
-        ):
+        if is_python(file.path) and _SERVING.search(file.path) and _converts_cache(file.text):
             yield file
+
+
+@lru_cache(maxsize=1_024)
+def _converts_cache(text: bytes) -> bool:
+    at = text.find(b".to(")
+    while at >= 0:
+        subject = _SUBJECT.search(text[max(at - _MAX_SUBJECT, 0) : at])
+        if subject is not None and _CACHE_TEXT.search(subject.group()):
+            return True
+        at = text.find(b".to(", at + 1)
+    return False
 
 
 def _check_names(case: Case) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 from agent.source.python.imports import Imports, read_imports
 
+_HASH = ord("#")
 _MAX_BEFORE = 1_000
 _MAX_CALL = 4_000
 _MAX_MENTIONS = 2_000
@@ -25,7 +26,6 @@ _NOISE = re.compile(
 )
 _DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 _ALIAS = re.compile(rb"([A-Za-z_]\w*)[ \t]*(?::[^=\n]{1,60})?=[ \t]*$")
-_LINES_AND_BRACKETS = re.compile(rb"([()\[\]{}])|^([ \t]*)(?=[^\s)\]}])", re.MULTILINE)
 _KEYWORD = re.compile(rb"(?:async |def |class |@|from |import )")
 _BRACKETS = re.compile(rb"[()\[\]{}]")
 _STUB = re.compile(
@@ -127,43 +127,45 @@ class PyText:
 def py_text(text: bytes) -> PyText:
     """Read one file; any bytes are accepted."""
     noise = tuple(match.span() for match in _NOISE.finditer(text))
-    code = _NOISE.sub(_blanked, text)
+    code = _without(text, noise)
     return PyText(text, noise, tuple(_definitions(code)), read_imports(code))
 
 
-def _blanked(match: re.Match[bytes]) -> bytes:
-    return (b" " if match.group().startswith(b"#") else b"x") * len(match.group())
+def _without(text: bytes, noise: Sequence[tuple[int, int]]) -> bytes:
+    """Blank comments, and write strings as words of the same length on one line."""
+    parts: list[bytes] = []
+    done = 0
+    for start, end in noise:
+        mark = b" " if text[start] == _HASH else b"x"
+        parts += (text[done:start], mark * (end - start))
+        done = end
+    return b"".join((*parts, text[done:]))
 
 
 def _definitions(code: bytes) -> Iterator[Defined]:
     """Yield the definitions in order; each ends where the next statement is indented no deeper."""
-    found = [(match.start(), len(match.group(1)), match) for match in _DEFINITION.finditer(code)]
-    ends = dict.fromkeys((start for start, _, _ in found), len(code))
-    opened: list[tuple[int, int]] = []
-    at = 0
-    for offset, indent in _statements(code):
-        while opened and indent <= opened[-1][1]:
-            ends[opened.pop()[0]] = offset
-        while at < len(found) and found[at][0] < offset:
-            at += 1
-        if at < len(found) and found[at][0] == offset:
-            opened.append((offset, indent))
-    for start, _, match in found:
-        is_class = match.group(2) == b"class"
-        yield Defined(start, ends[start], match.group(3).decode(), is_class)
+    for match in _DEFINITION.finditer(code):
+        end = _block_end(code, match.end(), len(match.group(1)))
+        yield Defined(match.start(), end, match.group(3).decode(), match.group(2) == b"class")
 
 
-def _statements(code: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (offset, indentation) of each line that begins a statement: outside all brackets."""
-    depth = 0
-    for match in _LINES_AND_BRACKETS.finditer(code):
-        if match.group(1):
-            depth = depth + 1 if match.group(1) in b"([{" else max(depth - 1, 0)
-            continue
-        if depth and _KEYWORD.match(code, match.end()):
-            depth = 0
-        if not depth:
-            yield match.start(2), match.end() - match.start(2)
+def _block_end(code: bytes, start: int, indent: int) -> int:
+    """Give the offset of the next statement after `start` that is indented no deeper."""
+    for match in _outdented(indent).finditer(code, start):
+        if _KEYWORD.match(code, match.end()) or not _is_open(code, start, match.start()):
+            return match.start() + 1
+    return len(code)
+
+
+@lru_cache(maxsize=64)
+def _outdented(indent: int) -> re.Pattern[bytes]:
+    return re.compile(rb"\n[ \t]{0,%d}(?=[^\s)\]}])" % indent)
+
+
+def _is_open(code: bytes, start: int, end: int) -> bool:
+    """Tell whether more brackets open than close between two offsets."""
+    opened = sum(code.count(mark, start, end) for mark in (b"(", b"[", b"{"))
+    return opened > sum(code.count(mark, start, end) for mark in (b")", b"]", b"}"))
 
 
 def _receiver(before: bytes) -> str | None:
