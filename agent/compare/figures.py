@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 
 NS_PER_MS = 1_000_000
 
@@ -31,6 +33,19 @@ def ratio_text(ratio: Fraction) -> str:
 def fraction_of(part: int, whole: int) -> Fraction:
     """Give `part / whole`; 0 where the whole is empty."""
     return Fraction(part, whole) if whole else Fraction(0)
+
+
+def rounded_to_sum(values: Sequence[Fraction]) -> list[int]:
+    """Round values so that they add up to their rounded sum, each by less than 1.
+
+    All are rounded down, then the largest remainders up; of equal ones those that come first.
+    """
+    rounded = [floor(value) for value in values]
+    left = round(sum(values)) - sum(rounded)
+    by_remainder = sorted(range(len(values)), key=lambda at: rounded[at] - values[at])
+    for at in by_remainder[:left]:
+        rounded[at] += 1
+    return rounded
 
 
 @dataclass(frozen=True, slots=True)

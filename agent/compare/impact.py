@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from agent.compare.consensus import Calls, agrees
 from agent.compare.figures import fraction_of
+from agent.compare.ledger import nets_at_equal_work
 from agent.compare.rows import CategoryRow, KernelRow, Side, Status, status_of
 from agent.core.rules import CategoryId
 
@@ -34,6 +35,7 @@ class Impact:
     Attributes:
         name: the kernel's name, or "" for the whole category.
         became: the suggested successor's name where two kernels were paired, else "".
+        net_ns: the difference at equal work, rounded; a category's is that of the ledger.
     """
 
     category: CategoryId
@@ -42,6 +44,7 @@ class Impact:
     base: Side
     new: Side
     against: Against
+    net_ns: int
 
     @property
     def status(self) -> Status:
@@ -77,11 +80,6 @@ class Impact:
         return self._of_total(self._net)
 
     @property
-    def net_ns(self) -> int:
-        """The difference at equal work, rounded as in the ledger."""
-        return round(self.new.time_ns / self.against.scale) - self.base.time_ns
-
-    @property
     def calls_ns(self) -> int:
         """The part of `net_ns` from more or fewer calls, rounded."""
         return round(self._net - self._per_call)
@@ -115,17 +113,25 @@ class Impact:
 
 def category_impacts(rows: Iterable[CategoryRow], against: Against) -> tuple[Impact, ...]:
     """Give every category's impact, the largest effect first."""
-    return by_effect(Impact(row.category, "", "", row.base, row.new, against) for row in rows)
+    rows = list(rows)
+    nets = nets_at_equal_work(rows, against.scale)
+    return by_effect(
+        Impact(row.category, "", "", row.base, row.new, against, net_ns)
+        for row, net_ns in zip(rows, nets, strict=True)
+    )
 
 
 def kernel_impacts(rows: Iterable[KernelRow], against: Against) -> tuple[Impact, ...]:
     """Give the impact of every kernel that both sides ran, the largest effect first."""
-    impacts = (
-        Impact(row.category, row.name, "", row.base, row.new, against)
-        for row in rows
-        if row.status == "both"
+    return by_effect(
+        kernel_impact(row, row, against, became="") for row in rows if row.status == "both"
     )
-    return by_effect(impacts)
+
+
+def kernel_impact(old: KernelRow, new: KernelRow, against: Against, *, became: str) -> Impact:
+    """Give the impact of a kernel, or of one whose place another may have taken."""
+    net_ns = round(new.new.time_ns / against.scale - old.base.time_ns)
+    return Impact(old.category, old.name, became, old.base, new.new, against, net_ns)
 
 
 def by_effect(impacts: Iterable[Impact]) -> tuple[Impact, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from agent.compare.figures import rounded_to_sum
 from agent.compare.rows import CategoryRow, Status
 from agent.core.rules import CategoryId
 
@@ -65,13 +66,14 @@ def build_ledger(
 
     Args:
         rows: the category rows.
-        ratio: work of the new side in units of the base's; new times are divided by it and rounded
-            to a nanosecond, each row on its own.
+        ratio: work of the new side in units of the base's, see `nets_at_equal_work`.
         claimed: False puts everything under `unclaimed`.
     """
+    rows = list(rows)
+    nets = nets_at_equal_work(rows, ratio)
     entries = [
-        LedgerEntry(row.category, round(row.new.time_ns / ratio) - row.base.time_ns, row.status)
-        for row in rows
+        LedgerEntry(row.category, net_ns, row.status)
+        for row, net_ns in zip(rows, nets, strict=True)
     ]
     moved = sorted(
         (entry for entry in entries if entry.delta_ns),
@@ -83,3 +85,11 @@ def build_ledger(
     existing = [entry for entry in moved if entry.status != "new"]
     costs = tuple(entry for entry in existing if entry.delta_ns > 0)
     return Ledger(introduced, costs, tuple(entry for entry in existing if entry.delta_ns < 0), ())
+
+
+def nets_at_equal_work(rows: Iterable[CategoryRow], ratio: Fraction) -> list[int]:
+    """Give each row's new time divided by the ratio, less the base's, in whole nanoseconds.
+
+    They add up to the difference of the totals at equal work, rounded once.
+    """
+    return rounded_to_sum([row.new.time_ns / ratio - row.base.time_ns for row in rows])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agent.compare.consensus import Calls, agrees
-from agent.compare.impact import Against, Impact
+from agent.compare.impact import Against, Impact, kernel_impact
 from agent.compare.rows import CategoryRow, KernelRow
 from agent.core.rules import UNLABELLED
 
@@ -28,9 +28,7 @@ class Replacement:
 
     def impact(self, against: Against) -> Impact:
         """Give what the succession, if it is one, means for the total."""
-        return Impact(
-            self.old.category, self.old.name, self.new.name, self.old.base, self.new.new, against
-        )
+        return kernel_impact(self.old, self.new, against, became=self.new.name)
 
 
 def suggest_replacements(

@@ -83,7 +83,7 @@ def diff_document(diff: TraceDiff, *, top: int = 0, gates: Sequence[GateResult] 
         "categories": [_category(row, top) for row in diff.categories],
         "ledger": _ledger(diff.ledger),
         "ledger_per_pass": _ledger(diff.ledger_per_pass) if diff.ledger_per_pass else None,
-        "work": _work(diff.work),
+        "work": _work(diff.work, diff.ledger_per_pass or diff.ledger),
         "impact": {
             "categories": list(map(_impact, diff.impacts)),
             "kernels": list(map(_impact, diff.kernel_impacts[: top or None])),
@@ -206,8 +206,10 @@ def _entry(entry: LedgerEntry) -> Json:
     return {"id": entry.category, "delta_ns": entry.delta_ns, "status": entry.status}
 
 
-def _work(work: Work) -> Json:
+def _work(work: Work, ledger: Ledger) -> Json:
+    """Give the work; its rounded differences are those of the ledger."""
     consensus = work.consensus
+    existing_ns = sum(entry.delta_ns for entry in ledger.entries if entry.status != "new")
     return {
         "equal": work.equal,
         "ratio": _number(work.ratio),
@@ -218,16 +220,16 @@ def _work(work: Work) -> Json:
         "agreeing": list(consensus.agreeing) if consensus else [],
         "shared": consensus.shared if consensus else 0,
         "agreeing_share": _number(consensus.share) if consensus else 0.0,
-        **_delta(work.total),
-        "existing": _delta(work.existing),
+        **_delta(work.total, ledger.net_ns),
+        "existing": _delta(work.existing, existing_ns),
     }
 
 
-def _delta(delta: Delta) -> Json:
+def _delta(delta: Delta, per_pass_ns: int) -> Json:
     return {
         "raw_delta_ns": delta.raw_ns,
         "raw_delta_pct": _pct(delta.raw),
-        "per_pass_delta_ns": None if delta.equal_ns is None else round(delta.equal_ns),
+        "per_pass_delta_ns": None if delta.equal_ns is None else per_pass_ns,
         "per_pass_delta_pct": _pct(delta.per_pass),
         "sign_flips": delta.flips,
     }

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.compare.consensus import Calls, common_ratio
+from agent.compare.figures import rounded_to_sum
 from agent.compare.table import TraceDiff, compare_traces
 from agent.core.rules import UNLABELLED
 from agent.render.documents import diff_document, to_json
@@ -48,6 +49,46 @@ def test_the_effects_of_duration_and_calls_add_up_to_the_difference_at_equal_wor
     for impact in (*diff.impacts, *diff.kernel_impacts):
         assert impact.per_call_effect + impact.calls_effect == impact.effect
         assert impact.per_call_ns + impact.calls_ns == impact.net_ns
+
+
+@st.composite
+def runs_of_unequal_work(draw):
+    """Two runs whose calls have one ratio, and whose times have none."""
+    base_passes, new_passes = draw(st.integers(1, 40)), draw(st.integers(1, 40))
+    names = draw(st.lists(NAMES, min_size=3, max_size=8, unique=True))
+    sides = []
+    for passes in (base_passes, new_passes):
+        times = draw(st.lists(st.integers(0, 10**6), min_size=len(names), max_size=len(names)))
+        calls = [(index + 1) * passes for index in range(len(names))]
+        sides.append(dict(zip(names, zip(calls, times, strict=True), strict=True)))
+    if draw(st.booleans()):
+        sides[1]["Introduced/i"] = (1, draw(st.integers(1, 10**6)))
+    return run(sides[0]), run(sides[1])
+
+
+@given(runs_of_unequal_work())
+@settings(max_examples=150, deadline=None)
+def test_figures_at_equal_work_are_the_same_number_wherever_they_stand(runs):
+    document = diff_document(compare_traces(*runs))
+    ledger = document["ledger_per_pass"] or document["ledger"]
+    work = document["work"]
+    entries = [*ledger["introduced"], *ledger["costs"], *ledger["savings"], *ledger["unclaimed"]]
+    assert work["per_pass_delta_ns"] in {ledger["net_ns"], None}
+    assert ledger["net_ns"] == sum(entry["delta_ns"] for entry in entries)
+    existing = sum(entry["delta_ns"] for entry in entries if entry["status"] != "new")
+    assert work["existing"]["per_pass_delta_ns"] in {existing, None}
+    impacts = {one["id"]: one["net_ns"] for one in document["impact"]["categories"]}
+    assert {key: net for key, net in impacts.items() if net} == {
+        entry["id"]: entry["delta_ns"] for entry in entries
+    }
+    assert sum(impacts.values()) == ledger["net_ns"]
+
+
+@given(st.lists(st.fractions(max_denominator=97), max_size=12))
+def test_rounded_values_add_up_to_the_rounded_sum(values):
+    rounded = rounded_to_sum(values)
+    assert sum(rounded) == round(sum(values))
+    assert all(abs(a - b) < 1 for a, b in zip(rounded, values, strict=True))
 
 
 @given(RUNS)
