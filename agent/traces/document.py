@@ -82,32 +82,63 @@ class Document:
 
 
 class _Window:
-    """The part of the file that is not done with; `base` is the offset of its first byte."""
+    """The part of the file that is not done with; `base` is the offset of its first byte.
+
+    It is what a block left over and the chunk read after it, which are joined where that is needed.
+    """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks: Iterator[bytes] = iter(chunks)
-        self.buffer = b""
+        self._left = b""
+        self._chunk = b""
         self.base = 0
         self.final = False
 
+    @property
+    def buffer(self) -> bytes:
+        """All of it."""
+        if self._chunk:
+            self._left += self._chunk
+            self._chunk = b""
+        return self._left
+
     def more(self) -> bool:
         """Append the next chunk; more at once when the buffer has grown: never quadratic."""
-        wanted = len(self.buffer)
         parts = [self.buffer]
         size = 0
-        while size == 0 or size < wanted:
+        while size == 0 or size < len(parts[0]):
             chunk = next(self._chunks, b"")
             if not chunk:
                 self.final = True
                 break
             parts.append(chunk)
             size += len(chunk)
-        self.buffer = b"".join(parts)
+        self._left = b"".join(parts)
         return size > 0
 
     def drop(self, n_bytes: int) -> None:
-        self.buffer = self.buffer[n_bytes:]
+        self._left = self.buffer[n_bytes:]
         self.base += n_bytes
+
+    def block(self, separator: bytes) -> bytes:
+        """Give the text up to the last separator as a list; nothing where there is none."""
+        if not self._chunk:
+            self._chunk = next(self._chunks, b"")
+            self.final = not self._chunk
+        cut = self._chunk.rfind(separator)
+        if cut >= 0:
+            return b"".join((b"[", self._left, memoryview(self._chunk)[: cut + 1], b"]"))
+        cut = self.buffer.rfind(separator)
+        return b"".join((b"[", self._left[: cut + 1], b"]")) if cut >= 0 else b""
+
+    def drop_block(self, size: int, separator: bytes) -> None:
+        """Drop a block of `size` with its brackets, and what separates it from the next event."""
+        size += len(separator) - 4
+        if self._chunk:
+            self._chunk, self._left = b"", self._chunk[size - len(self._left) :]
+        else:
+            self._left = self._left[size:]
+        self.base += size
 
     def peek(self) -> bytes:
         """Give the next byte that is not white space, without dropping it; b"" at the end."""
@@ -272,19 +303,10 @@ class _Reader:
 
     def _typed_block(self) -> bool:
         """Decode everything up to the last separator in the window; False when that fails."""
-        window = self.window
-        if not self.separator:
+        text = self.window.block(self.separator) if self.separator else b""
+        if not text or not (self._skip_frames(text) or self._take_typed(text)):
             return False
-        if len(window.buffer) < 2 * len(self.separator) and not window.more():
-            return False
-        cut = window.buffer.rfind(self.separator)
-        if cut < 0:
-            return False
-        text = b"".join((b"[", memoryview(window.buffer)[: cut + 1], b"]"))
-        if not self._skip_frames(text) and not self._take_typed(text):
-            return False
-        window.drop(cut + len(self.separator) - 1)
-        window.more()
+        self.window.drop_block(len(text), self.separator)
         return True
 
     def _skip_frames(self, text: bytes) -> bool:
