@@ -132,6 +132,8 @@ class Examination:
     """The function around each emission, to compare with stacks."""
     lookalikes: tuple[CallSite, ...] = ()
     """Every other place that could be taken for a cast's emission."""
+    other_sites: tuple[CallSite, ...] = ()
+    """Every other place that launches the kernel as directly as the cited one, by path and line."""
     end_state: EndState = ""
 
 

@@ -13,7 +13,7 @@ from agent.core.kernels import Signature, Trace
 from agent.core.proposal_form import claimed_history
 from agent.core.proposals import EndState, Finding, Level, Proposal, RunContext, Verdict
 from agent.core.rules import RuleSet
-from agent.core.source import Definition, Examination, SourceIndex
+from agent.core.source import CallSite, Definition, Examination, SourceIndex
 from agent.core.text import shown
 from agent.review.gatecodes import by_weight
 from agent.review.gatenames import (
@@ -42,6 +42,7 @@ from agent.source.names import is_generic_collective, origin_of
 
 _MAX_NAMES = 60
 _SHOWN = 3
+_PLACES = 12
 
 
 @dataclass
@@ -264,12 +265,27 @@ def _lookalikes(docket: Docket) -> Iterator[Finding]:
     found = docket.examination
     if found is None or not found.lookalikes:
         return
-    listed = ", ".join(
-        f"{one.path}:{one.lines[0]} ({one.qualname})" for one in found.lookalikes[:12]
-    )
-    more = len(found.lookalikes) - 12
-    also = f" and {more} more" if more > 0 else ""
-    yield Finding("E_LOOKALIKES", f"other places convert the same way: {listed}{also}", "note")
+    message = f"other places convert the same way: {_places(found.lookalikes)}"
+    yield Finding("E_LOOKALIKES", message, "note")
+
+
+def _other_sites(docket: Docket) -> Iterator[Finding]:
+    """Say that other places launch it too, unless a stack of the trace tells where it ran."""
+    found = docket.examination
+    if found is None or not found.other_sites:
+        return
+    if any(one.code == "E_STACK" for one in docket.findings):
+        return
+    count = len(found.other_sites)
+    launch = "place launches" if count == 1 else "places launch"
+    message = f"{count} other {launch} it as directly, and no stack tells which ran: "
+    yield Finding("E_OTHER_SITES", message + _places(found.other_sites), "note")
+
+
+def _places(sites: Sequence[CallSite]) -> str:
+    listed = ", ".join(f"{one.path}:{one.lines[0]} ({one.qualname})" for one in sites[:_PLACES])
+    more = len(sites) - _PLACES
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 _SYNTAX = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_NESTED_QUANTIFIER"})
@@ -278,7 +294,7 @@ _FORM_CHECKS: tuple[Check, ...] = (
     _category, _claims, _pattern, _names, _words, _overrides, _alternatives, _decidable, _dtypes,
 )  # fmt: skip
 _SOURCE_CHECKS: tuple[Check, ...] = (
-    _examined, _examples, _trusted, _siblings, _traced, _lookalikes,
+    _examined, _examples, _trusted, _siblings, _traced, _lookalikes, _other_sites,
 )  # fmt: skip
 
 

@@ -15,13 +15,13 @@ from agent.source.evidence.contradictions import Contradictions
 from agent.source.evidence.functions import enclosing_function
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.linking import Links, calls_leading_to
+from agent.source.evidence.othersites import launches, may_emit
 from agent.source.names import kernel_ref, origin_of
 from agent.source.native.sites import launches_of
 from agent.source.native.tables import table_arch
-from agent.source.paths import is_python, is_runtime
 from agent.source.python.casts import cast_destination, never_casts
 from agent.source.python.kvcache import decides
-from agent.source.python.sites import Site, in_device_code, launch_sites
+from agent.source.python.sites import Site
 from agent.source.snapshot import SourceFile
 
 _MAX_SITES = 4
@@ -80,34 +80,16 @@ def _emissions(
     count = 0
     seen: set[tuple[str, int]] = set()
     reached = calls_leading_to(links, bundles, item)
-    for file, site in chain(_launches(links, bundles, item), reached):
-        if not (site.qualname and is_python(file.path) and is_runtime(file.path)):
-            continue
-        if (file.path, site.line) in seen or in_device_code(site):
+    for file, site in chain(launches(links, bundles, item), reached):
+        if (file.path, site.line) in seen:
             continue
         seen.add((file.path, site.line))
-        if _inlines(site, item):
-            continue
-        if checks.of_path(file.path) is not None or checks.of_site(file, site):
-            continue
-        if not (links.direct(site, file, item) or links.reached(site, file, item)):
+        if not may_emit(links, checks, item, (file, site)):
             continue
         yield file, site
         count += 1
         if count >= _MAX_SITES:
             return
-
-
-def _launches(
-    links: Links, bundles: tuple[Definitions, ...], item: Item
-) -> Iterator[tuple[SourceFile, Site]]:
-    """Yield the launches of a Python kernel, those through another name included."""
-    if item.kernel is None:
-        return
-    for file in links.launch_files(item):
-        for site in launch_sites(file, bundles[0].trees):
-            if links.direct(site, file, item):
-                yield file, site
 
 
 def _native_candidates(
@@ -123,14 +105,6 @@ def _native_candidates(
             reason = f"{definition.name} is launched in {site.function} of {file.path}"
             shown = kernel_ref(name).base
             yield Candidate(definition.origin, shown, (entry, emission), 60, reason)
-
-
-def _inlines(site: Site, item: Item) -> bool:
-    """Tell whether a site calls the kernel's function as a device helper."""
-    kernel = item.kernel
-    if kernel is None or kernel.origin == "flydsl" or site.kind != "call":
-        return False
-    return site.symbol == kernel.function.name
 
 
 def _candidate(

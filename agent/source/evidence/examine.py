@@ -23,6 +23,7 @@ from agent.source.evidence.functions import enclosing_function
 from agent.source.evidence.guardcheck import guard_finding
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.liveness import never_runs
+from agent.source.evidence.othersites import other_sites
 from agent.source.evidence.pins import pinned
 from agent.source.names import origin_of
 from agent.source.native.tables import table_arch
@@ -228,16 +229,18 @@ def _close(case: Case) -> Examination:
         )
     findings = [finding for item in case.items for finding in item.findings] + case.findings
     errors = any(finding.severity == "error" for finding in findings)
+    complete = not failed and not missing and not errors and case.origin != "external"
     return Examination(
         case.origin,
         tuple(pinned(item) for item in case.items),
         frozenset(case.proven),
         tuple(dict.fromkeys(findings)),
-        complete=not failed and not missing and not errors and case.origin != "external",
+        complete=complete,
         needs=frozenset(case.needs),
         defined=tuple(item.definition for item in case.items if item.definition is not None),
         functions=tuple(_functions(case)),
         lookalikes=case.lookalikes,
+        other_sites=other_sites(case) if complete else (),
         end_state=case.end_state,
     )
 
