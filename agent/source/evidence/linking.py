@@ -167,7 +167,7 @@ class Links:
             + rb"[ \t]*(?::[^=\n]+)?=[ \t]*([^=\n][^\n]*(?:\n[^\n]*){0,3})"
         )
         for match in pattern.finditer(file.text):
-            value = match.group(1)
+            value = _statement(match.group(1))
             if b"(" in value.split(b"\n")[0] and not re.search(
                 rb"partial|jit|autotune|\bif\b|^\($", value.split(b"\n")[0]
             ):
@@ -253,6 +253,21 @@ def _mentions_launch(file: SourceFile, name: str) -> bool:
         used = next(native_callers(file, name), None) is not None
         return used or bool(launches_of(file, name))
     return any(one.how == "string" for one in py_text(file.text).mentions(whole_word(name)))
+
+
+def _statement(text: bytes) -> bytes:
+    """Give the lines of a text up to where its first statement ends."""
+    lines: list[bytes] = []
+    opened = 0
+    for line in text.split(b"\n"):
+        lines.append(line)
+        code = line.partition(b"#")[0].rstrip()
+        opened += sum(map(code.count, (b"(", b"[", b"{"))) - sum(
+            map(code.count, (b")", b"]", b"}"))
+        )
+        if opened <= 0 and not code.endswith(b"\\"):
+            break
+    return b"\n".join(lines)
 
 
 def _launch_follows(text: bytes, end: int) -> bool:

@@ -53,7 +53,7 @@ def _by_function(site: Site) -> str:
         return "warms up, tunes or measures"
     if any(_is_for_tests(node) for node in site.chain):
         return "is a test or a fixture"
-    unused = next(_unmentioned(site), "")
+    unused = next(_unmentioned(site), "") or next(_uncalled(site), "")
     return f"is in {unused}, which nothing around it calls" if unused else ""
 
 
@@ -79,6 +79,25 @@ def _unmentioned(site: Site) -> Iterator[str]:
         text = outer.text or b""
         if len(whole_word(name).findall(text)) < 2 and b"locals()" not in text:
             yield name
+
+
+def _uncalled(site: Site) -> Iterator[str]:
+    """Yield the lambdas around a site that are a statement, or a variable nothing mentions."""
+    chain = site.chain[:-1]
+    for at, node in enumerate(chain):
+        if node.type != "lambda":
+            continue
+        holders = [one for one in chain[:at] if one.type != "parenthesized_expression"]
+        holder, left = holders[-1], holders[-1].child_by_field_name("left")
+        if holder.type == "expression_statement":
+            yield "a lambda"
+        elif holder.type == "assignment" and left is not None and left.type == "identifier":
+            owner = next(
+                (one for one in reversed(holders) if one.type == "function_definition"), None
+            )
+            text = (owner.text or b"") if owner is not None else b""
+            if text and len(whole_word(text_of(left)).findall(text)) < 2:
+                yield text_of(left)
 
 
 def _name(function: Node) -> str:

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Literal
 
 from agent.source.python.modules import Home, Modules, defines
+from agent.source.python.rebinding import is_attribute_rebound, is_rebound
 from agent.source.python.text import py_text
 from agent.source.snapshot import Snapshot, SourceFile
 
@@ -76,6 +77,8 @@ class Meanings:
         bound = py_text(file.text).imports.names.get(head, ())
         if not bound:
             return self._of_class(file, head, name) or Meaning("method")
+        if is_attribute_rebound(file.text, receiver, name):
+            bound = ()
         return _either([self._through(here, one, middle, name) for one in bound])
 
     def is_rare_method(self, name: str) -> bool:
@@ -92,6 +95,8 @@ class Meanings:
 
     def _bare(self, file: SourceFile, name: str) -> Meaning:
         here = (file.repo, file.path)
+        if is_rebound(file.text, name):
+            return NOTHING
         bound = py_text(file.text).imports.names.get(name, ())
         found = [self._through(here, one, [], "") for one in bound]
         if defines(file.text, name):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from agent.source.paths import is_python, is_runtime
+from agent.source.python.rebinding import is_rebound
 from agent.source.python.text import py_text
 from agent.source.snapshot import Snapshot, SourceFile
 
@@ -79,7 +80,9 @@ class Modules:
         homes: set[Home] = set()
         for file in files or self._moved(module, name):
             here = (file.repo, file.path)
-            if defines(file.text, name):
+            if is_rebound(file.text, name):
+                ours = False
+            elif defines(file.text, name):
                 homes.add(here)
             elif depth < _MAX_REEXPORTS:
                 bound = py_text(file.text).imports

@@ -54,6 +54,8 @@ NEVER = {
     "a test": "import unittest\n\n\n@unittest.skip('no')\ndef run(x):\n    LAUNCH\n",
     "a fixture": "import pytest\n\n\n@pytest.fixture\ndef run(x):\n    LAUNCH\n",
     "a local function nobody calls": "def run(x):\n    def local(x):\n        LAUNCH\n    return x\n",
+    "a lambda nobody calls": "def run(x):\n    later = lambda: LAUNCH\n    return x\n",
+    "a lambda given to nobody": "def run(x):\n    (lambda: LAUNCH)\n    return x\n",
     "warm-up": "def warmup_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    warmup_scale(x)\n",
     "tuning": "def autotune_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    autotune_scale(x)\n",
     "measured": "def run(x):\n    triton.testing.do_bench(lambda: LAUNCH)\n",
@@ -77,8 +79,35 @@ OTHER = {
     "a name for another kernel": (
         "from server.kernels import other_kernel as scale_kernel\n\n\ndef run(x):\n    LAUNCH\n"
     ),
+    "rebound to another kernel": (
+        "from server.kernels import other_kernel\n\nscale_kernel = other_kernel\n\n\ndef run(x):\n    LAUNCH\n"
+    ),
+    "rebound to something made": "scale_kernel = make()\n\n\ndef run(x):\n    LAUNCH\n",
+    "rebound where it runs": (
+        "from server.kernels import other_kernel\n\n\ndef run(x):\n    global scale_kernel\n"
+        "    scale_kernel = other_kernel\n    LAUNCH\n"
+    ),
+    "an attribute rebound": (
+        "from server import kernels\n\nkernels.scale_kernel = make()\n\n\ndef run(x):\n    kernels.LAUNCH\n"
+    ),
 }
 RUNS = {
+    "a lambda that is called": "def run(x):\n    later = lambda: LAUNCH\n    later()\n",
+    "a lambda that is given on": "def run(x):\n    once(lambda: LAUNCH)\n",
+    "wrapped under its own name": (
+        "scale_kernel = tuned(scale_kernel)\n\n\ndef run(x):\n    LAUNCH\n"
+    ),
+    "rebound where it is missing": (
+        "if scale_kernel is None:\n    scale_kernel = make()\n\n\ndef run(x):\n    LAUNCH\n"
+    ),
+    "none before it is imported": (
+        "scale_kernel = None\ntry:\n    from server.kernels import scale_kernel\n"
+        "except ImportError:\n    pass\n\n\ndef run(x):\n    LAUNCH\n"
+    ),
+    "an attribute wrapped": (
+        "from server import kernels\n\nkernels.scale_kernel = tuned(kernels.scale_kernel)\n\n\n"
+        "def run(x):\n    kernels.LAUNCH\n"
+    ),
     "plainly": "def run(x):\n    LAUNCH\n",
     "behind a check": "def run(x):\n    if x is None:\n        raise ValueError\n    LAUNCH\n",
     "a local function": "def run(x):\n    def local(x):\n        LAUNCH\n    local(x)\n",
@@ -105,7 +134,8 @@ def _path(name: str) -> str:
 
 def _text(name: str) -> str:
     body = CASES[name].replace("LAUNCH", LAUNCH)
-    return f"{'' if ' as scale_kernel' in body else HEAD}\n\n{body}"
+    own = " as scale_kernel" in body or "kernels.scale_kernel" in body
+    return f"{'' if own else HEAD}\n\n{body}"
 
 
 @pytest.fixture(scope="module")
