@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from agent.compare.contract import coverage_phrase, ruleset_phrase
 from agent.compare.figures import fraction_of, percent
+from agent.compare.parts import own_findings
 from agent.compare.rows import CategoryRow, KernelRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
@@ -29,6 +30,7 @@ from agent.render.phrases import (
     ledger_title,
     moved,
     noise_phrase,
+    parts_rows,
     per_pass_phrase,
     pinned_phrase,
     place_taken_phrase,
@@ -36,6 +38,7 @@ from agent.render.phrases import (
     replay_phrase,
     rule_phrase,
     totals_phrase,
+    unlike_phrase,
     unpinned_phrase,
 )
 from agent.render.units import Millis, millis_of, share
@@ -45,9 +48,24 @@ from agent.render.waterfall import diff_bars, raw_amounts
 def diff_markdown(diff: TraceDiff, *, top: int = 10, sort: Sort = "time") -> str:
     """Write the whole comparison; `top` bounds the list of kernels, 0 leaves it out."""
     lines = _whole(diff, top, sort)
+    if diff.parts:
+        head, rows = parts_rows(diff)
+        lines += ["", "### Part by part", "", *md_table(head, [[*map(cell, row)] for row in rows])]
     for name, part in diff.parts:
-        lines += ["", f"## {cell(name)}", "", *_whole(part, top, sort)]
+        lines += ["", *_part(name, part, diff, sort)]
     return "\n".join(lines) + "\n"
+
+
+def _part(name: str, part: TraceDiff, whole: TraceDiff, sort: Sort) -> list[str]:
+    """Write what a part has of its own: the rest stands with the whole."""
+    millis = millis_of(part)
+    lines = []
+    for finding in own_findings(part, whole):
+        lines += [md_finding(finding), ""]
+    if said := unlike_phrase(part, whole):
+        lines += [f"{cell(said[:1].upper() + said[1:])}.", ""]
+    summary = f"{cell(name)}: {cell(headline(part, millis))}"
+    return _folded(summary, [*lines, *_categories(part, millis, sort)])
 
 
 def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:

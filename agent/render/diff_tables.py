@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.compare.contract import coverage_phrase, ruleset_cell, ruleset_phrase
 from agent.compare.gates import GateResult
+from agent.compare.ledger import nets_at_equal_work
 from agent.compare.rows import CategoryRow, KernelRow
 from agent.compare.table import TraceDiff
 from agent.compare.targets import TargetRule
@@ -77,19 +78,20 @@ def _placed(text: str, rules: Iterable[TargetRule]) -> str:
 
 
 def _rows(part: str, diff: TraceDiff, *, kernels: bool) -> Iterable[tuple[str | int, ...]]:
-    for row in diff.categories:
+    ratio = diff.work.ratio
+    nets = nets_at_equal_work(diff.categories, diff.work.scale)
+    for row, net_ns in zip(diff.categories, nets, strict=True):
         if not kernels:
-            yield _row(part, "", row, diff)
-        else:
-            for kernel in row.kernels:
-                yield _row(part, kernel.name, kernel, diff)
+            yield _row(part, "", row, diff, "" if ratio is None else net_ns)
+            continue
+        for kernel in row.kernels:
+            one = "" if ratio is None else round(kernel.new.time_ns / ratio - kernel.base.time_ns)
+            yield _row(part, kernel.name, kernel, diff, one)
 
 
 def _row(
-    part: str, kernel: str, row: CategoryRow | KernelRow, diff: TraceDiff
+    part: str, kernel: str, row: CategoryRow | KernelRow, diff: TraceDiff, per_pass: int | str
 ) -> tuple[str | int, ...]:
-    ratio = diff.work.ratio
-    per_pass = "" if ratio is None else round(row.new.time_ns / ratio) - row.base.time_ns
     return (
         part,
         str(row.category),

@@ -2,8 +2,9 @@
 
     diff_text(diff, *, width=80, top=10, sort="time") -> str
 
-What must be said first (not comparable, incomplete capture, unequal work) stands first. Fits 80
-columns; a wider terminal gives longer bars and more columns.
+What must be said first (not comparable, incomplete capture, unequal work) stands first. Parts
+follow the whole: how they differ from it, and their tables. Fits 80 columns; a wider terminal gives
+longer bars and more columns.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Literal
 
 from agent.compare.contract import coverage_phrase, ruleset_phrase
 from agent.compare.figures import fraction_of, percent
+from agent.compare.parts import own_findings
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
@@ -22,10 +24,12 @@ from agent.render.ordering import Sort, sorted_rows
 from agent.render.phrases import (
     headline,
     ledger_title,
+    parts_rows,
     per_pass_phrase,
     ranks_phrase,
     replay_phrase,
     totals_phrase,
+    unlike_phrase,
 )
 from agent.render.units import Millis, millis_of
 from agent.render.waterfall import Bar, diff_bars, raw_amounts
@@ -39,9 +43,9 @@ def diff_text(diff: TraceDiff, *, width: int = 80, top: int = 10, sort: Sort = "
     """Write the whole comparison; `top` bounds each list of kernels, 0 leaves them out."""
     width = max(width, NARROWEST)
     sections = [_whole(diff, width, top, sort)]
-    for name, part in diff.parts:
-        sections.append(wrapped(f"=== {name}", width))
-        sections.append(_whole(part, width, top, sort))
+    if diff.parts:
+        sections.append(_parts(diff, width))
+    sections += [_part(name, part, diff, width, sort) for name, part in diff.parts]
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
@@ -62,6 +66,24 @@ def _whole(diff: TraceDiff, width: int, top: int, sort: Sort) -> list[str]:
     for section in filter(None, sections):
         lines += ["", *section] if lines else section
     return lines
+
+
+def _parts(diff: TraceDiff, width: int) -> list[str]:
+    """Set the parts below each other, a line each."""
+    (name, *titles), rows = parts_rows(diff)
+    columns = [Column(name, "left", flexible=True), *map(_column, titles)]
+    return ["=== part by part", "", *table(columns, rows, width)]
+
+
+def _part(name: str, part: TraceDiff, whole: TraceDiff, width: int, sort: Sort) -> list[str]:
+    """Write what a part has of its own: the rest stands with the whole."""
+    millis = millis_of(part)
+    lines = wrapped(f"=== {name}: {headline(part, millis)}", width, rest="    ")
+    for finding in own_findings(part, whole):
+        lines += finding_lines(finding, width)
+    if said := unlike_phrase(part, whole):
+        lines += wrapped(said, width, rest="  ")
+    return [*lines, "", *_categories(part, millis, width, sort)]
 
 
 def _first(diff: TraceDiff, millis: Millis, width: int) -> list[str]:

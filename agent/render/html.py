@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from agent.compare.contract import coverage_phrase, ruleset_phrase
 from agent.compare.figures import fraction_of, percent
+from agent.compare.parts import own_findings
 from agent.compare.rows import CategoryRow, total_of
 from agent.compare.sides import SideSummary, summarise
 from agent.compare.table import TraceDiff
@@ -41,10 +42,12 @@ from agent.render.page import (
 from agent.render.phrases import (
     headline,
     ledger_title,
+    parts_rows,
     per_pass_phrase,
     ranks_phrase,
     replay_phrase,
     totals_phrase,
+    unlike_phrase,
 )
 from agent.render.selection import (
     LabelledKernel,
@@ -64,8 +67,10 @@ def diff_html(diff: TraceDiff, *, top: int = 200, sort: Sort = "time") -> str:
     """Write the comparison; `top` bounds the kernels listed for one category."""
     title = f"{diff.base.name} → {diff.new.name}"
     contents = [f"<h1>{text(title)}</h1>", *_whole(diff, top, sort)]
-    for name, part in diff.parts:
-        contents += [f"<h1>{text(name)}</h1>", *_whole(part, top, sort)]
+    if diff.parts:
+        contents.append(section("Part by part", _parts_table(diff)))
+    for number, (name, part) in enumerate(diff.parts):
+        contents += [f'<h2 id="part-{number}">{text(name)}</h2>', *_part(part, diff, top, sort)]
     contents.append(f"<footer>label-agent diff · {text(ruleset_phrase(diff.ruleset))}</footer>")
     return page(f"label-agent: {title}", contents)
 
@@ -108,6 +113,30 @@ def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
         noise_section(diff, millis),
         alias_section(diff),
         runs_section(diff, millis),
+    ]
+
+
+def _parts_table(diff: TraceDiff) -> str:
+    """Set the parts below each other, each with a link to its table."""
+    heads, shown = parts_rows(diff)
+    rows = []
+    for number, ((name, part), words) in enumerate(zip(diff.parts, shown, strict=True)):
+        per_pass = part.work.total.per_pass
+        link = Cell(f'<a href="#part-{number}">{text(name)}</a>', f"{number:09d}")
+        values = (part.base.kernel_ns, part.new.kernel_ns, part.delta_ns)
+        figures = [figure(word, value) for word, value in zip(words[1:4], values, strict=True)]
+        rows.append([link, *figures, figure(words[4], per_pass if part.conclusive else None)])
+    return sortable("Part by part", heads, rows)
+
+
+def _part(part: TraceDiff, whole: TraceDiff, top: int, sort: Sort) -> list[str]:
+    """Write what a part has of its own: the rest stands with the whole."""
+    millis = millis_of(part)
+    return [
+        paragraph(headline(part, millis), css="lead"),
+        *_notes(own_findings(part, whole)),
+        paragraph(unlike_phrase(part, whole), css="soft"),
+        f"<section>{_category_table(part, millis, top, sort)}</section>",
     ]
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from agent.compare.figures import decimal, percent
 from agent.compare.impact import Impact
 from agent.compare.noise import OUTSIDE
+from agent.compare.parts import unlike
 from agent.compare.rows import KernelRow, Side
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
@@ -15,6 +16,7 @@ from agent.core.rules import UNLABELLED
 from agent.core.text import shown
 from agent.render.units import Millis, effect, share, small
 
+SHOWN_UNLIKE = 6
 IMPACT_WORDS = (
     "per call x share is the effect of shorter or longer calls, calls that of fewer or more of them"
     " at the new duration; both add up to the difference at equal work, of the base's total"
@@ -126,6 +128,48 @@ def headline(diff: TraceDiff, millis: Millis) -> str:
 
 def _of_base(diff: TraceDiff) -> str:
     return f", {percent(diff.work.total.raw)}" if diff.base.kernel_ns else " on a base without time"
+
+
+def parts_rows(diff: TraceDiff) -> tuple[list[str], list[list[str]]]:
+    """Set the parts of a comparison below each other: titles, and a row for each."""
+    parts = [part for _, part in diff.parts]
+    millis = Millis.fitting(max(max(part.base.kernel_ns, part.new.kernel_ns) for part in parts))
+    change = "diff %" if all(part.work.equal for part in parts) else "per pass"
+    rows = [
+        [
+            name,
+            millis(part.base.kernel_ns),
+            millis(part.new.kernel_ns),
+            millis(part.delta_ns, signed=True),
+            part_phrase(part),
+        ]
+        for name, part in diff.parts
+    ]
+    return ["part", "base ms", "new ms", "diff ms", change], rows
+
+
+def part_phrase(part: TraceDiff) -> str:
+    """Give the change of one part in a word: its percentage, or why there is none."""
+    if not part.comparable:
+        return "not comparable"
+    if not part.conclusive:
+        return "incomplete"
+    per_pass = part.work.total.per_pass
+    return percent(part.work.total.raw if per_pass is None else per_pass)
+
+
+def unlike_phrase(part: TraceDiff, whole: TraceDiff) -> str:
+    """Say which categories have another effect in a part than over all."""
+    apart = unlike(part, whole)
+    if not apart:
+        alike = part.conclusive and whole.conclusive
+        return "effects on the total are those of the whole, within 0.1 %" if alike else ""
+    named = [f"{one.category} {effect(one.here)} ({effect(one.over_all)})" for one in apart]
+    more = [f"{len(named) - SHOWN_UNLIKE} more"] if len(named) > SHOWN_UNLIKE else []
+    return (
+        "effects on the total that differ from those of the whole (in brackets):"
+        f" {', '.join([*named[:SHOWN_UNLIKE], *more])}"
+    )
 
 
 def ledger_title(diff: TraceDiff) -> str:

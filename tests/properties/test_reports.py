@@ -23,7 +23,7 @@ from agent.render.html import diff_html, label_html
 from agent.render.label_report import label_markdown, label_text
 from agent.render.svg import waterfall_svg
 from tests.builders import signature
-from tests.unit.compare.runs import rules_for, run
+from tests.unit.compare.runs import rank, rules_for, run
 
 PIECES = (
     *("<script>", "</script>", "\"'><img src=x onerror=1>", "]]>", "<!--", "-->", "&amp;"),
@@ -44,18 +44,22 @@ KERNELS = st.dictionaries(
 def comparisons(draw) -> TraceDiff:
     sides = [draw(KERNELS), draw(KERNELS)]
     rules = rules_for({category for side in sides for category, _, _ in side})
+    label = draw(TEXT)
     runs = [
         run(
-            {
-                signature(f"{category}/{name}", op=op): value
-                for (category, name, op), value in side.items()
-            },
+            rank(
+                {
+                    signature(f"{category}/{name}", op=op): value
+                    for (category, name, op), value in side.items()
+                },
+                label=label,
+            ),
             name=draw(TEXT) or "run",
             rules=rules,
         )
         for side in sides
     ]
-    return compare_traces(*runs)
+    return compare_traces(*runs, by=draw(st.sampled_from(("", "rank"))))
 
 
 def hostile(examples: int):

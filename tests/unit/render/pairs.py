@@ -80,6 +80,19 @@ def hostile() -> TraceDiff:
     )
 
 
+def by_rank() -> TraceDiff:
+    """Eight ranks, of which the fourth alone waits for the others, and only in the new run."""
+    base = {"GEMM/a": (200, 2_000_000), "Comm/c": (100, 900_000), "RMSNorm/n": (300, 300_000)}
+    new = {"GEMM/a": (200, 2_100_000), "Comm/c": (100, 890_000), "RMSNorm/n": (300, 301_000)}
+    slow = {**new, "Comm/c": (100, 1_500_000), "Cast/k": (100, 70_000)}
+    rules = rules_for({"GEMM", "Comm", "RMSNorm", "Cast"})
+    return compare_traces(
+        run(*[base] * 8, name="bf16", rules=rules),
+        run(*[new] * 3, slow, *[new] * 4, name="fp8", rules=rules),
+        by="rank",
+    )
+
+
 def incomplete() -> TraceDiff:
     """The new side lost kernels of its replays."""
     full = ("GEMM/a", "MLA/b", "MLA/b")

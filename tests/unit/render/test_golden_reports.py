@@ -13,7 +13,7 @@ from agent.render.diff_tables import diff_csv, diff_github
 from agent.render.diff_text import diff_text
 from agent.render.label_report import label_csv, label_markdown, label_text
 from agent.render.svg import waterfall_svg
-from tests.unit.render.pairs import hostile, incomplete, one_run, plain
+from tests.unit.render.pairs import by_rank, hostile, incomplete, one_run, plain
 
 FOLDER = Path(__file__).parents[2] / "golden" / "reports"
 WRITE = os.environ.get("LABEL_AGENT_GOLDEN") == "write"
@@ -32,6 +32,8 @@ REPORTS = {
     "unequal-work.csv": lambda: diff_csv(plain(), kernels=True),
     "unequal-work.svg": lambda: waterfall_svg(plain()),
     "annotations.txt": annotations,
+    "by-rank.txt": lambda: diff_text(by_rank()),
+    "by-rank.md": lambda: diff_markdown(by_rank()),
     "incomplete.txt": lambda: diff_text(incomplete()),
     "hostile.txt": lambda: diff_text(hostile(), top=20),
     "hostile.md": lambda: diff_markdown(hostile(), top=20),

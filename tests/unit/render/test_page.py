@@ -13,14 +13,14 @@ from agent.compare.table import compare_traces
 from agent.render.html import diff_html, label_html
 from agent.render.svg import waterfall_svg
 from tests.unit.compare.runs import run
-from tests.unit.render.pairs import hostile, incomplete, one_run, plain
+from tests.unit.render.pairs import by_rank, hostile, incomplete, one_run, plain
 
 PAGES = {
     "plain": diff_html(plain()),
     "hostile": diff_html(hostile()),
     "incomplete": diff_html(incomplete()),
     "label": label_html(one_run()),
-    "parts": diff_html(compare_traces(*[run({"A/a": (1, 1)}, {"A/a": (1, 2)})] * 2, by="rank")),
+    "parts": diff_html(by_rank()),
 }
 VOID = {"meta", "link", "br"}
 
@@ -32,6 +32,7 @@ class Outline(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.ids: list[str] = []
+        self.places: list[str] = []
         self.risky: list[str] = []
         self.counts: dict[str, int] = {}
 
@@ -40,7 +41,9 @@ class Outline(HTMLParser):
         for name, value in attrs:
             if name == "id":
                 self.ids.append(value)
-            if name.startswith("on") or name in {"src", "href", "style", "action", "srcset"}:
+            if name == "href" and value.startswith("#"):
+                self.places.append(value[1:])
+            elif name.startswith("on") or name in {"src", "href", "style", "action", "srcset"}:
                 self.risky.append(f"{tag} {name}={value}")
         if tag not in VOID:
             self.open.append(tag)
@@ -65,6 +68,7 @@ def test_a_page_nests_and_loads_nothing(name):
     seen = outline(PAGES[name])
     assert seen.risky == ["link href=data:,"]
     assert len(seen.ids) == len(set(seen.ids))
+    assert set(seen.places) <= set(seen.ids)
     assert seen.counts["script"] == seen.counts["style"] == 1
     assert not {"img", "iframe", "object", "form", "b-script"} & set(seen.counts)
 
@@ -127,3 +131,9 @@ def test_the_page_of_a_run_opens_each_category_to_its_kernels_and_rules():
     assert "<code>GEMM/a</code>" in page
     assert "rule.GEMM" in page
     assert "no rule" in page
+
+
+def test_a_page_of_parts_has_one_waterfall_and_leads_to_each_part():
+    seen = outline(PAGES["parts"])
+    assert seen.counts["svg"] == outline(PAGES["plain"]).counts["svg"]
+    assert seen.places == [f"part-{number}" for number in range(8)]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.compare.parts import own_findings
 from agent.compare.table import TraceDiff, compare_traces
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_markdown import diff_markdown
@@ -13,14 +14,14 @@ from agent.render.diff_text import diff_text
 from agent.render.label_report import label_markdown, label_text
 from tests.builders import evidence
 from tests.unit.compare.runs import graph_rank, rank, rules_for, run
-from tests.unit.render.pairs import HOSTILE, hostile, incomplete, one_run, plain, wide
+from tests.unit.render.pairs import HOSTILE, by_rank, hostile, incomplete, one_run, plain, wide
 
 
 def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("make", [plain, hostile, incomplete, wide])
+@pytest.mark.parametrize("make", [plain, hostile, incomplete, wide, by_rank])
 def test_a_comparison_fits_any_width(make):
     diff = make()
     for width in (40, 47, 59, 60, 61, 72, 80, 100, 132, 200):
@@ -247,3 +248,34 @@ def test_a_run_says_what_to_do_about_what_it_found():
     text = words(label_text(run(graph_rank(full, ()))))
     assert "! DF110 incomplete capture on this run" in text
     assert "hint: capture again, with graphs off or another profiler version" in text
+
+
+def test_what_the_parts_share_is_said_once():
+    report = diff_text(by_rank())
+    whole, parts = report.split("=== part by part")
+    for said in ("rules ", "coverage: ", "ledger", "where to look", "impact", "noise: "):
+        assert said in whole
+        assert said not in parts
+    assert parts.count("category") == 8
+    assert max(map(cell_width, report.splitlines())) <= 80
+
+
+def test_the_part_that_differs_says_in_what():
+    """Comm is a fifth of a rank's time: 900 us became 1,500 in one rank, 890 in the others."""
+    _, *parts = diff_text(by_rank()).split("=== rank ")
+    assert "Comm +18.75 % (+2.07 %), Cast +2.19 % (+0.27 %)" in " ".join(parts[3].split())
+    assert [part for part in parts if "those of the whole, within" in part] == []
+    assert all(
+        "Comm -0.31 % (+2.07 %)" in " ".join(part.split()) for part in parts if part[0] != "3"
+    )
+
+
+def test_a_part_repeats_no_finding_of_the_whole_and_keeps_its_own():
+    whole = compare_traces(
+        run({"A/a": (10, 900), "B/b": (20, 90)}, {"A/a": (10, 900), "B/b": (20, 90)}),
+        run({"A/a": (10, 900), "B/b": (20, 90)}, {"A/a": (30, 900), "B/b": (60, 90)}),
+        by="rank",
+    )
+    parts = dict(whole.parts)
+    assert [one.code for one in own_findings(parts["rank 0"], whole)] == []
+    assert "DF120" in {one.code for one in own_findings(parts["rank 1"], whole)}

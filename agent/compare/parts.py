@@ -1,0 +1,44 @@
+"""What a part of a comparison (a rank, a stream, a stage) says that the whole does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agent.compare.table import TraceDiff
+from agent.core.proposals import Finding
+from agent.core.rules import CategoryId
+
+LEAST_APART = Fraction(1, 1_000)
+"""Effects on the total that are less apart are taken for alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """A category with another effect in a part than over all; each is of its own base's total."""
+
+    category: CategoryId
+    here: Fraction
+    over_all: Fraction
+
+
+def unlike(part: TraceDiff, whole: TraceDiff) -> tuple[Unlike, ...]:
+    """Give the categories whose effect differs, most different first; () where none is claimed."""
+    if not (part.conclusive and whole.conclusive):
+        return ()
+    here = {impact.category: impact.effect for impact in part.impacts}
+    over_all = {impact.category: impact.effect for impact in whole.impacts}
+    pairs = [
+        Unlike(category, here.get(category, Fraction(0)), over_all.get(category, Fraction(0)))
+        for category in sorted({*here, *over_all})
+    ]
+    apart = [one for one in pairs if abs(one.here - one.over_all) >= LEAST_APART]
+    return tuple(sorted(apart, key=lambda one: (-abs(one.here - one.over_all), one.category)))
+
+
+def own_findings(part: TraceDiff, whole: TraceDiff) -> tuple[Finding, ...]:
+    """Give the findings whose kind the whole has not, and that of work in another ratio."""
+    said = {finding.code for finding in whole.findings}
+    if part.work.ratio != whole.work.ratio:
+        said.discard("DF120")
+    return tuple(finding for finding in part.findings if finding.code not in said)
