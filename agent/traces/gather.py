@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
+
 from agent.core.kernels import (
     ClippedTotal,
     GpuWork,
@@ -29,11 +31,12 @@ from agent.errors import TraceError
 from agent.traces import odd
 from agent.traces.collect import UNKNOWN, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
-from agent.traces.link import Links
+from agent.traces.link import IdIndex, Links
 from agent.traces.measure import Timeline, measure
-from agent.traces.numbers import INT64_MAX
+from agent.traces.numbers import INT64_MAX, LARGEST_NS
 from agent.traces.ranks import parse_file_name, stem_of
 from agent.traces.steps import Annotation, Launched, place_steps
+from agent.traces.vectors import seen
 
 SALVAGE_HINT: Final = "--salvage reads the whole rows and stamps the result INCOMPLETE"
 _INT32_MAX: Final = (1 << 31) - 1
@@ -87,13 +90,13 @@ class Events:
 
 
         Raises:
-            OverflowError: a time that does not fit in 64 bits.
+            OverflowError: a time beyond `LARGEST_NS`.
         """
         number = self._whats.get(what)
         if number is None:
             number = self._whats[what] = len(self._whats)
-        if not -INT64_MAX <= start_ns <= end_ns <= INT64_MAX:
-            if not -INT64_MAX <= end_ns <= start_ns <= INT64_MAX:
+        if not -LARGEST_NS <= start_ns <= end_ns <= LARGEST_NS:
+            if not -LARGEST_NS <= end_ns <= start_ns <= LARGEST_NS:
                 raise OverflowError
             self.rank.negative += 1
             end_ns = start_ns
@@ -103,7 +106,7 @@ class Events:
         columns.name.append(number)
         columns.work.append(_KIND[what[1]])
         columns.start_ns.append(start_ns)
-        columns.duration_ns.append(min(end_ns - start_ns, INT64_MAX))
+        columns.duration_ns.append(end_ns - start_ns)
         device, stream, queue = place
         columns.device.append(device if -_INT32_MAX <= device <= _INT32_MAX else UNKNOWN)
         columns.stream.append(stream if -INT64_MAX <= stream <= INT64_MAX else UNKNOWN)
@@ -131,7 +134,7 @@ class Events:
             timeline = replace(timeline, clipped=ClippedTotal())
         table = self._table(timeline, name_of)
         replays = _replays(table, self.launches.graphs)
-        links = Links(array("i"), array("i"), bytearray(), replays=replays)
+        links = Links(array("i"), array("i"), b"", replays=replays)
         named = parse_file_name(info.source)
         return RankTrace(
             label=label or named.label or stem_of(info.source),
@@ -154,8 +157,10 @@ class Events:
         if not self.annotations:
             return ()
         columns = self.rank.kernels
-        launched = list(map(self.launches.started.get, columns.correlation))
-        events = Launched(columns.start_ns, columns.duration_ns, launched)
+        started = array("q", self.launches.started.values())
+        index = IdIndex(np.array(list(self.launches.started), np.int64), lowest=-INT64_MAX)
+        launch = index.find(seen(columns.correlation))
+        events = Launched(seen(columns.start_ns), seen(columns.duration_ns), seen(started), launch)
         return place_steps(self.annotations, events, origin_ns)
 
     def _table(self, timeline: Timeline, name_of: Callable[[object], str]) -> KernelTable:

@@ -13,18 +13,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from operator import eq
+
+import numpy as np
 
 from agent.core.kernels import GraphReplays
 from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, RankColumns, SpanColumns
-from agent.traces.numbers import packed
+from agent.traces.vectors import Mask, Vector, blocks, column_of, seen, total
 
 _SPARSE = 8
-"""Ids spread wider than this per entry are kept in a dict instead of a dense table."""
+"""Ids spread wider than this per entry are looked up in order instead of in a dense table."""
 
 
 @dataclass(slots=True)
@@ -33,101 +32,96 @@ class Links:
 
     operator: array[int]
     launch: array[int]
-    replayed: bytearray
+    replayed: bytes
     n_launches: int = 0
     by_enclosure: bool = False
     replays: GraphReplays = field(default_factory=GraphReplays)
 
 
 class IdIndex:
-    """Positions by id; a dense table when ids are close together (4 bytes each, a dict takes 100).
+    """Positions by id; a dense table when ids are close together, else the ids in order.
 
     `repeated` holds all positions of ids that occur more than once; `find` gives the last of them.
     """
 
-    def __init__(self, ids: Sequence[int], *, lowest: int = 0) -> None:
+    def __init__(self, ids: Vector, *, lowest: int = 0) -> None:
         """Index all ids that are not below `lowest`."""
-        self.repeated: dict[int, list[int]] = {}
-        least = min(ids, default=lowest)
-        all_known = least >= lowest
-        self._low = least if all_known else min(filter(lowest.__le__, ids), default=lowest)
-        width = max(ids, default=lowest) - self._low + 1
-        self._table: array[int] | None = None
-        self._sparse: dict[int, int] = {}
-        if 0 < width <= _SPARSE * len(ids) + 1024:
-            n_indexed = self._fill_table(ids, width)
+        positions = np.flatnonzero(ids >= lowest).astype(np.int32)
+        known = ids[positions]
+        self._low = int(known.min()) if len(known) else lowest
+        width = int(known.max()) - self._low + 1 if len(known) else 0
+        self._ids = known[:0]
+        if width <= _SPARSE * len(ids) + 1024:
+            self._positions = np.full(width + 1, UNKNOWN, np.int32)
+            self._positions[known - self._low] = positions
+            n_indexed = width - int(np.count_nonzero(self._positions[:-1] == UNKNOWN))
         else:
-            self._sparse = {value: at for at, value in enumerate(ids) if value >= lowest}
-            n_indexed = len(self._sparse)
-        n_known = len(ids) if all_known else sum(value >= lowest for value in ids)
-        if n_indexed != n_known:
-            self._note_repeated(ids, lowest)
+            order = np.argsort(known, kind="stable")
+            self._ids, self._positions = known[order], positions[order]
+            n_indexed = 1 + int(np.count_nonzero(np.diff(self._ids)))
+        self.repeated = {} if n_indexed == len(known) else _repeated(known, positions)
 
-    def _fill_table(self, ids: Sequence[int], width: int) -> int:
-        self._table = table = array("i", b"\xff\xff\xff\xff") * width
-        low = self._low
-        for at, value in enumerate(ids):
-            if value >= low:
-                table[value - low] = at
-        return width - table.count(UNKNOWN)
-
-    def _note_repeated(self, ids: Sequence[int], lowest: int) -> None:
-        groups: dict[int, list[int]] = {}
-        for at, value in enumerate(ids):
-            if value >= lowest and self.find(value) != at:
-                groups.setdefault(value, []).append(at)
-        self.repeated = {value: [*group, self.find(value)] for value, group in groups.items()}
-
-    def find(self, value: int) -> int:
-        """Give the position of an id, or -1."""
-        if self._table is None:
-            return self._sparse.get(value, UNKNOWN)
-        at = value - self._low
-        return self._table[at] if 0 <= at < len(self._table) else UNKNOWN
-
-    def find_all(self, values: Sequence[int]) -> array[int]:
+    def find(self, values: Vector) -> Vector:
         """Give the position of each id, or -1."""
-        if self._table is None:
-            sparse = self._sparse
-            return packed((sparse.get(value, UNKNOWN) for value in values), "i")
-        table, low, high = self._table, self._low, self._low + len(self._table)
-        return packed(
-            (table[value - low] if low <= value < high else UNKNOWN for value in values), "i"
-        )
+        found = np.empty(len(values), np.int32)
+        for block in blocks(len(values)):
+            found[block] = self._find(values[block])
+        return found
+
+    def _find(self, values: Vector) -> Vector:
+        if len(self._ids):
+            at = np.searchsorted(self._ids, values, side="right") - 1
+            return np.where(self._ids[at] == values, self._positions[at], UNKNOWN)
+        beyond = len(self._positions) - 1
+        inside = (values >= self._low) & (values < self._low + beyond)
+        return self._positions[np.where(inside, values - self._low, beyond)]
+
+
+def _repeated(ids: Vector, positions: Vector) -> dict[int, list[int]]:
+    """Give the positions of each id that occurs more than once, in order."""
+    order = np.argsort(ids, kind="stable")
+    in_order = ids[order]
+    same = in_order[1:] == in_order[:-1]
+    member = np.append(same, False) | np.append(False, same)
+    groups: dict[int, list[int]] = {}
+    for value, at in zip(in_order[member].tolist(), positions[order[member]].tolist(), strict=True):
+        groups.setdefault(value, []).append(at)
+    return groups
 
 
 def link_launches(rank: RankColumns) -> Links:
     """Link every kernel of a rank to its launch and its operator."""
     kernels = rank.kernels
-    index = IdIndex(rank.launches.correlation)
+    index = IdIndex(seen(rank.launches.correlation))
     launch_of = _launches_of(rank, index)
-    flags = rank.launches.flags
-    graphs = {launch for launch, flag in enumerate(flags) if flag & GRAPH}
-    replayed = bytearray(map(graphs.__contains__, launch_of))
-    by_enclosure = _repeats_correlation(kernels.correlation, kernels.external_id)
-    if by_enclosure:
-        operator = array("i", b"\xff\xff\xff\xff") * len(launch_of)
-    else:
+    flags = seen(rank.launches.flags)
+    is_graph = (flags & GRAPH) != 0
+    replayed: Mask = np.append(is_graph, False)[launch_of]
+    by_enclosure = _repeats_correlation(seen(kernels.correlation), seen(kernels.external_id))
+    operator: Vector = np.full(len(launch_of), UNKNOWN, np.int32)
+    if not by_enclosure:
         operator = _operators_by_id(rank, launch_of, replayed)
     _fill_by_enclosure(rank, launch_of, replayed, operator)
+    graphs = set(np.flatnonzero(is_graph).tolist())
     return Links(
-        operator,
-        launch_of,
-        replayed,
-        n_launches=sum(flag & COUNTED for flag in flags),
+        column_of(operator, "i"),
+        column_of(launch_of, "i"),
+        replayed.tobytes(),
+        n_launches=int(np.count_nonzero(flags & COUNTED)),
         by_enclosure=by_enclosure,
         replays=_replays(rank, launch_of, replayed, graphs - _twins(graphs, launch_of, index)),
     )
 
 
-def _launches_of(rank: RankColumns, index: IdIndex) -> array[int]:
+def _launches_of(rank: RankColumns, index: IdIndex) -> Vector:
     """Give the launch of each kernel by correlation.
 
     Where calls share one (a driver call inside a runtime call, captures joined in one file), it is
     the last that began before the kernel, and a call that is known to launch before any other.
     """
     kernels, launches = rank.kernels, rank.launches
-    found = index.find_all(kernels.correlation)
+    correlations = seen(kernels.correlation)
+    found = index.find(correlations)
     if not index.repeated:
         return found
     in_time: dict[int, list[tuple[int, int, int]]] = {}
@@ -136,47 +130,38 @@ def _launches_of(rank: RankColumns, index: IdIndex) -> array[int]:
         in_time[correlation] = sorted(
             (launches.start_ns[at], launches.flags[at], -at) for at in launching
         )
-    for at, correlation in enumerate(kernels.correlation):
-        if candidates := in_time.get(correlation):
-            after = bisect_left(candidates, (kernels.start_ns[at] + 1,))
-            found[at] = -candidates[max(0, after - 1)][2]
+    for at in np.flatnonzero(np.isin(correlations, list(in_time))).tolist():
+        candidates = in_time[kernels.correlation[at]]
+        after = bisect_left(candidates, (kernels.start_ns[at] + 1,))
+        found[at] = -candidates[max(0, after - 1)][2]
     return found
 
 
-def _twins(graphs: set[int], launch_of: Sequence[int], index: IdIndex) -> set[int]:
+def _twins(graphs: set[int], launch_of: Vector, index: IdIndex) -> set[int]:
     """Give graph launches that brought nothing because the same launch is there under two names."""
     groups = [graphs.intersection(positions) for positions in index.repeated.values()]
-    bringing = set(launch_of) if any(groups) else set()
+    bringing = set(np.unique(launch_of).tolist()) if any(groups) else set()
     return {at for group in groups if group & bringing for at in group - bringing}
 
 
-def _repeats_correlation(correlations: Sequence[int], external_ids: Sequence[int]) -> bool:
+def _repeats_correlation(correlations: Vector, external_ids: Vector) -> bool:
     """Tell whether `External id` is the correlation again, and so names no operator."""
-    known = len(external_ids) - external_ids.count(UNKNOWN)
-    equal: int = sum(map(eq, external_ids, correlations))
-    if UNKNOWN in correlations:
-        equal -= sum(
-            external == correlation == UNKNOWN
-            for external, correlation in zip(external_ids, correlations, strict=True)
-        )
-    return 2 * equal > known
+    known = external_ids != UNKNOWN
+    equal = np.count_nonzero((external_ids == correlations) & known)
+    return bool(2 * equal > np.count_nonzero(known))
 
 
-def _operators_by_id(
-    rank: RankColumns, launch_of: Sequence[int], replayed: bytearray
-) -> array[int]:
+def _operators_by_id(rank: RankColumns, launch_of: Vector, replayed: Mask) -> Vector:
     """Look operators up by `External id`, the kernel's own first, then its launch's."""
     kernels, launches, operators = rank.kernels, rank.launches, rank.operators
-    index = IdIndex(operators.external_id, lowest=1)
-    found = index.find_all(kernels.external_id)
-    if 1 in replayed:
-        in_place = zip(found, replayed, strict=True)
-        found = packed((UNKNOWN if replay else operator for operator, replay in in_place), "i")
-    for at in _unlinked(found, launch_of, replayed):
-        found[at] = index.find(launches.external_id[launch_of[at]])
+    index = IdIndex(seen(operators.external_id), lowest=1)
+    found = index.find(seen(kernels.external_id))
+    found[replayed] = UNKNOWN
+    left = _unlinked(found, launch_of, replayed)
+    found[left] = index.find(seen(launches.external_id)[launch_of[left]])
     if index.repeated:
-        shared = {position for group in index.repeated.values() for position in group}
-        for at in [at for at, operator in enumerate(found) if operator in shared]:
+        shared = [position for group in index.repeated.values() for position in group]
+        for at in np.flatnonzero(np.isin(found, shared)).tolist():
             candidates = index.repeated[operators.external_id[found[at]]]
             launch = launch_of[at]
             start = launches.start_ns[launch] if launch != UNKNOWN else None
@@ -184,17 +169,9 @@ def _operators_by_id(
     return found
 
 
-def _unlinked(operator: array[int], launch_of: Sequence[int], replayed: bytearray) -> list[int]:
+def _unlinked(operator: Vector, launch_of: Vector, replayed: Mask) -> Vector:
     """Give the kernels that have a launch of their own but no operator yet."""
-    if operator.count(UNKNOWN) == replayed.count(1):
-        return []
-    return [
-        at
-        for at, (found, launch, replay) in enumerate(
-            zip(operator, launch_of, replayed, strict=True)
-        )
-        if found == UNKNOWN and launch != UNKNOWN and not replay
-    ]
+    return np.flatnonzero((operator == UNKNOWN) & (launch_of != UNKNOWN) & ~replayed)
 
 
 def _innermost(operators: SpanColumns, candidates: Iterable[int], at_ns: int | None) -> int:
@@ -209,16 +186,16 @@ def _innermost(operators: SpanColumns, candidates: Iterable[int], at_ns: int | N
 
 
 def _fill_by_enclosure(
-    rank: RankColumns, launch_of: Sequence[int], replayed: bytearray, operator: array[int]
+    rank: RankColumns, launch_of: Vector, replayed: Mask, operator: Vector
 ) -> None:
     """Link what is left by the innermost operator around the launch."""
     left = _unlinked(operator, launch_of, replayed)
-    if not left or not len(rank.operators.what):
+    if not len(left) or not len(rank.operators.what):
         return
-    wanted = sorted({launch_of[at] for at in left})
+    of_launch = launch_of[left].tolist()
+    wanted = sorted(set(of_launch))
     around = enclosing(rank.operators, rank.launches.start_ns, rank.launches.thread, wanted)
-    for at in left:
-        operator[at] = around.get(launch_of[at], UNKNOWN)
+    operator[left] = [around.get(launch, UNKNOWN) for launch in of_launch]
 
 
 def enclosing(
@@ -257,13 +234,13 @@ def enclosing(
 
 
 def _replays(
-    rank: RankColumns, launch_of: Sequence[int], replayed: Sequence[int], graphs: set[int]
+    rank: RankColumns, launch_of: Vector, replayed: Mask, graphs: set[int]
 ) -> GraphReplays:
     """Count what each graph launch brought, in time order."""
     if not graphs:
         return GraphReplays()
-    counts = Counter(compress(launch_of, replayed))
+    counts = np.bincount(launch_of[replayed], minlength=len(rank.launches.flags))
     in_time = sorted(graphs, key=rank.launches.start_ns.__getitem__)
-    per_launch = tuple(counts[launch] for launch in in_time)
-    time_ns = sum(compress(rank.kernels.duration_ns, replayed))
+    per_launch = tuple(counts[in_time].tolist())
+    time_ns = total(seen(rank.kernels.duration_ns)[replayed])
     return GraphReplays(per_launch, sum(per_launch), time_ns)

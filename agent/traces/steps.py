@@ -8,15 +8,14 @@ launches are not known, and the host's own times where there is nothing else.
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress, islice
-from operator import add, ne
 from typing import Final
 
+import numpy as np
+
 from agent.core.kernels import Step
+from agent.traces.vectors import Vector, least_by, most_by
 
 _KINDS: Final = tuple(
     map(
@@ -47,11 +46,12 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """Columns of GPU events: start, duration, and when each was launched; None is not known."""
+    """Columns of GPU events, `launch` being the place of each one's launch or -1; and launches."""
 
-    start_ns: Sequence[int]
-    duration_ns: Sequence[int]
-    launched_ns: Iterable[int | None]
+    start_ns: Vector
+    duration_ns: Vector
+    launch_ns: Vector
+    launch: Vector
 
 
 def is_step(name: str) -> bool:
@@ -87,46 +87,24 @@ def _of_one_stream(steps: Iterable[Annotation]) -> list[Annotation]:
 
 
 def _where_launched(host: Sequence[Annotation], launched: Launched) -> list[Annotation]:
-    """Move steps from the host's time to that of the events launched in them.
-
-    Events of one step mostly stand together, so they are measured run by run.
-    """
+    """Move steps from the host's time to that of the events launched in them."""
     if not host:
         return []
-    steps = array("i", map(_StepOf(host).__getitem__, launched.launched_ns))
-    placed: dict[int, tuple[int, int]] = {}
-    for begin, end in _runs(steps):
-        starts = launched.start_ns[begin:end]
-        first, last = min(starts), max(map(add, starts, launched.duration_ns[begin:end]))
-        known = placed.get(steps[begin], (first, last))
-        placed[steps[begin]] = min(known[0], first), max(known[1], last)
-    placed.pop(_NO_STEP, None)
+    step_of_launch = np.append(_steps_at(host, launched.launch_ns), _NO_STEP)  # what -1 finds
+    steps = step_of_launch[launched.launch]
+    events = np.flatnonzero(steps != _NO_STEP)
+    steps, starts = steps[events], launched.start_ns[events]
+    first = least_by(steps, starts, len(host))
+    last = most_by(steps, starts + launched.duration_ns[events], len(host))
     return sorted(
-        replace(host[step], start_ns=first, end_ns=last) for step, (first, last) in placed.items()
+        replace(host[step], start_ns=first[step], end_ns=last[step])
+        for step in np.unique(steps).tolist()
     )
 
 
-class _StepOf(dict[int | None, int]):
-    """The position of the step that a launch stands in, found once for each time of launch."""
-
-    def __init__(self, host: Sequence[Annotation]) -> None:
-        super().__init__({None: _NO_STEP})
-        self._host = host
-        self._starts = [step.start_ns for step in host]
-
-    def __missing__(self, at_ns: int | None) -> int:
-        assert at_ns is not None  # noqa: S101 - None is there from the start
-        step = bisect_right(self._starts, at_ns) - 1
-        inside = step >= 0 and at_ns < self._host[step].end_ns
-        self[at_ns] = step if inside else _NO_STEP
-        return self[at_ns]
-
-
-def _runs(values: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Give begin and end of each run of equal values."""
-    begin = 0
-    changes = map(ne, values, islice(values, 1, None))
-    for end in chain(compress(range(1, len(values)), changes), (len(values),)):
-        if end > begin:
-            yield begin, end
-        begin = end
+def _steps_at(host: Sequence[Annotation], times: Vector) -> Vector:
+    """Give for each time the step around it: of two the one that began last, if it goes on."""
+    begins = np.array([step.start_ns for step in host])
+    ends = np.array([step.end_ns for step in host])
+    step = np.searchsorted(begins, times, side="right") - 1
+    return np.where((step >= 0) & (times < ends[step]), step, _NO_STEP)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
-from operator import sub
+from functools import reduce
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from agent.core.kernels import (
     GpuWork,
@@ -25,12 +24,11 @@ from agent.core.kernels import (
 )
 from agent.core.proposals import Finding
 from agent.traces import odd
-from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
+from agent.traces.collect import Collector, RankColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import Links, link_launches
 from agent.traces.measure import Timeline, measure
-from agent.traces.numbers import INT64_MAX, packed
 from agent.traces.ranks import (
     coordinates_in,
     distributed,
@@ -40,6 +38,7 @@ from agent.traces.ranks import (
     stem_of,
 )
 from agent.traces.steps import Launched, place_steps
+from agent.traces.vectors import Vector, column_of, distinct, least_by, most_by, seen, sums_by
 from agent.traces.walk import readable
 
 _WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
@@ -94,6 +93,7 @@ def _summarise_rank(
     if not collector.context:
         _forget_links(rank, links)
     timeline = measure(rank.kernels)
+    steps = _steps(rank, links, timeline.origin_ns)
     table = _table(rank, signatures, ids, timeline)
     stats = _stats(table)
     number, world_size = distributed(facts.metadata)
@@ -130,7 +130,7 @@ def _summarise_rank(
         linked_ns=_linked_ns(stats),
         replays=links.replays,
         clipped=timeline.clipped,
-        steps=_steps(rank, links, timeline.origin_ns),
+        steps=steps,
         context=context,
         fingerprint=known_frames(collector) if collector.context else frozenset(),
         findings=odd.describe(rank, table, links, timeline, facts.source),
@@ -154,16 +154,35 @@ def _sign(
 ) -> tuple[tuple[Signature, ...], array[int]]:
     """Give the distinct signatures in order, and for each kernel the number of its own."""
     kernels = rank.kernels
-    keys: dict[tuple[int, int, int, int], int] = {}
-    columns = zip(
-        kernels.name, kernels.work, _operator_kinds(rank, links), links.replayed, strict=True
-    )
-    ids = packed((keys.setdefault(key, len(keys)) for key in columns), "I")
-    signatures = _signatures(collector, keys)
+    sizes = (max(_WORK) + 1, len(collector.operators.ids) + 1, 2)
+    names, works, replayed = seen(kernels.name), seen(kernels.work), seen(links.replayed)
+    operators = seen(links.operator)
+    kinds = np.append(seen(rank.operators.what).astype(np.int64) + 1, 0)  # what -1 finds
+
+    def code(block: slice) -> Vector:
+        parts = works[block], kinds[operators[block]], replayed[block]
+        return reduce(_append_digit, zip(parts, sizes, strict=True), names[block].astype(np.int64))
+
+    codes, ids = distinct(code, len(names))
+    signatures = _signatures(collector, [_digits(one, sizes) for one in codes])
     ordered = sorted(set(signatures))
     number = {signature: at for at, signature in enumerate(ordered)}
-    renumber = [number[signature] for signature in signatures]
-    return tuple(ordered), packed(map(renumber.__getitem__, ids), "I")
+    renumber = np.array([number[signature] for signature in signatures], np.uint32)
+    return tuple(ordered), column_of(renumber[seen(ids)], "I")
+
+
+def _append_digit(code: Vector, digit: tuple[Vector, int]) -> Vector:
+    value, size = digit
+    return code * size + value
+
+
+def _digits(code: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Take a code apart: the name, the work, the operator + 1 and whether it was replayed."""
+    digits: list[int] = []
+    for size in reversed(sizes):
+        code, digit = divmod(code, size)
+        digits.append(digit)
+    return code, *reversed(digits)
 
 
 def _table(
@@ -172,11 +191,13 @@ def _table(
     ids: array[int],
     timeline: Timeline,
 ) -> KernelTable:
-    """Make the kernel table, without repeated events."""
+    """Make the kernel table, without repeated events; the columns of the rank become its own."""
     kernels = rank.kernels
+    starts = seen(kernels.start_ns)
+    starts -= timeline.origin_ns
     columns = [
         ids,
-        packed(map(sub, kernels.start_ns, repeat(timeline.origin_ns))),
+        kernels.start_ns,
         kernels.duration_ns,
         kernels.device,
         kernels.stream,
@@ -196,24 +217,17 @@ def _linked_ns(table: Mapping[Signature, SignatureStats]) -> int:
     )
 
 
-def _operator_kinds(rank: RankColumns, links: Links) -> Iterator[int]:
-    what = rank.operators.what
-    return (UNKNOWN if operator == UNKNOWN else what[operator] for operator in links.operator)
-
-
 def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
     return array(column.typecode, [value for at, value in enumerate(column) if at not in dropped])
 
 
-def _signatures(
-    collector: Collector, keys: Mapping[tuple[int, int, int, int], int]
-) -> list[Signature]:
+def _signatures(collector: Collector, keys: Sequence[tuple[int, ...]]) -> list[Signature]:
     names = list(collector.names.ids)
-    operators = list(collector.operators.ids)
+    operators = [None, *collector.operators.ids]
     return [
         Signature(
             KernelName(str(names[name])),
-            *_operator(operators[operator] if operator != UNKNOWN else None),
+            *_operator(operators[operator]),
             replayed=bool(replayed),
             work=_WORK[work],
         )
@@ -242,15 +256,9 @@ def parse_types(raw: bytes) -> tuple[str, ...]:
 
 
 def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
-    counts = Counter(table.signature_id)
-    n_signatures = len(table.signatures)
-    totals, least, most = [0] * n_signatures, [INT64_MAX] * n_signatures, [0] * n_signatures
-    for number, duration in zip(table.signature_id, table.duration_ns, strict=True):
-        totals[number] += duration
-        if duration < least[number]:  # noqa: PLR1730 - min() halves the speed
-            least[number] = duration
-        if duration > most[number]:  # noqa: PLR1730
-            most[number] = duration
+    columns = seen(table.signature_id), seen(table.duration_ns), len(table.signatures)
+    counts = np.bincount(columns[0], minlength=columns[2]).tolist()
+    totals, least, most = sums_by(*columns), least_by(*columns), most_by(*columns)
     return {
         signature: SignatureStats(counts[number], totals[number], least[number], most[number])
         for number, signature in enumerate(table.signatures)
@@ -261,10 +269,9 @@ def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
 def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
     if not rank.steps:
         return ()
-    at = rank.launches.start_ns
-    launched = (None if launch == UNKNOWN else at[launch] for launch in links.launch)
     kernels = rank.kernels
-    events = Launched(kernels.start_ns, kernels.duration_ns, launched)
+    columns = (kernels.start_ns, kernels.duration_ns, rank.launches.start_ns, links.launch)
+    events = Launched(*map(seen, columns))
     return place_steps(rank.steps, events, origin_ns)
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from agent.core.kernels import Step
 from agent.traces.reader import read_trace
 from agent.traces.steps import Annotation, Launched, is_step, place_steps
 
-NOTHING = Launched((), (), ())
+
+def launched_events(*columns: tuple[int, ...]) -> Launched:
+    return Launched(*(np.array(column, np.int64) for column in columns))
+
+
+NOTHING = launched_events((), (), (), ())
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def test_steps_are_told_by_what_serving_stacks_call_them(name, step):
 def test_a_step_runs_where_its_launches_run():
     """The host is ahead: the second step was launched while the first still ran."""
     host = [Annotation(0, 10, "step[EXTEND]"), Annotation(10, 20, "step[DECODE]")]
-    launched = Launched((100, 150, 200, 300), (50, 40, 30, 5), (2, 9, 12, None))
+    launched = launched_events((100, 150, 200, 300), (50, 40, 30, 5), (2, 9, 12), (0, 1, 2, -1))
     assert place_steps(host, launched, 100) == (
         Step("step[EXTEND]", 0, 90),
         Step("step[DECODE]", 100, 130),
@@ -47,7 +53,7 @@ def test_a_step_runs_where_its_launches_run():
 
 def test_a_step_that_launched_nothing_is_none():
     host = [Annotation(0, 10, "ProfilerStep#1"), Annotation(10, 20, "ProfilerStep#2")]
-    steps = place_steps(host, Launched((100,), (5,), (12,)), 0)
+    steps = place_steps(host, launched_events((100,), (5,), (12,), (0,)), 0)
     assert [step.name for step in steps] == ["ProfilerStep#2"]
 
 
