@@ -40,7 +40,7 @@ _KEYWORDS = (*_FLAGS, "new-category", "total", *_GRADES)
 _WORD = re.compile(r"[^\s/<>=]*")
 _BASIS = re.compile(r"\s*(?:/\s*(?P<basis>\w*)\s*)?")
 _OPERATOR = re.compile(r"\s*(?P<operator>>=|>)\s*")
-_NUMBER = re.compile(r"\s*(?P<number>[+-]?(?:\d{1,15}(?:\.\d{1,9})?|\.\d{1,9}))\s*")
+_NUMBER = re.compile(r"\s*(?P<number>[+-]?(?:[0-9]{1,15}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}))\s*")
 _UNIT = re.compile(r"\s*(?P<unit>%|ms|us|s)\s*")
 _KINDS: dict[str, Kind] = {
     "incomplete": "incomplete",

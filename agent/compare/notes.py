@@ -63,7 +63,7 @@ def _unequal(work: Work) -> str:
         if delta.flips
     ]
     if flips:
-        verb = "have" if flips == ["existing categories"] else "has"
+        verb = "has" if flips == ["total"] else "have"
         parts.append(f"; normalised, the {' and the '.join(flips)} {verb} the opposite sign")
     return "".join(parts)
 

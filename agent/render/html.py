@@ -118,14 +118,21 @@ def _whole(diff: TraceDiff, top: int, sort: Sort) -> list[str]:
 
 def _parts_table(diff: TraceDiff) -> str:
     """Set the parts below each other, each with a link to its table."""
-    heads, shown = parts_rows(diff)
+    (first, base_ms, new_ms, diff_ms, change), shown = parts_rows(diff)
     rows = []
     for number, ((name, part), words) in enumerate(zip(diff.parts, shown, strict=True)):
-        per_pass = part.work.total.per_pass
-        link = Cell(f'<a href="#part-{number}">{text(name)}</a>', f"{number:09d}")
-        values = (part.base.kernel_ns, part.new.kernel_ns, part.delta_ns)
-        figures = [figure(word, value) for word, value in zip(words[1:4], values, strict=True)]
-        rows.append([link, *figures, figure(words[4], per_pass if part.conclusive else None)])
+        _, base, new, delta, changed = words
+        effect = part.work.total.per_pass if part.conclusive else None
+        rows.append(
+            [
+                Cell(f'<a href="#part-{number}">{text(name)}</a>', f"{number:09d}"),
+                figure(changed, effect),
+                figure(delta, part.delta_ns),
+                figure(base, part.base.kernel_ns),
+                figure(new, part.new.kernel_ns),
+            ]
+        )
+    heads = [first, change, diff_ms, base_ms, new_ms]
     return sortable("Part by part", heads, rows)
 
 

@@ -31,7 +31,8 @@ def totals_phrase(side: SideSummary, millis: Millis) -> str:
     if side.span_ns is not None:
         parts.append(f"{longest('span', side)} {millis(side.span_ns)} ms")
     if side.copies.count:
-        parts.append(f"besides {side.copies.count:,} copies, {millis(side.copies.time_ns)} ms")
+        copies = "1 copy" if side.copies.count == 1 else f"{side.copies.count:,} copies"
+        parts.append(f"besides {copies}, {millis(side.copies.time_ns)} ms")
     kernels = "1 kernel" if side.kernels == 1 else f"{side.kernels:,} kernels"
     return f"{kernels} · {' · '.join(parts)}"
 

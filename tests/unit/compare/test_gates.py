@@ -114,6 +114,7 @@ def test_an_increase_that_cannot_be_judged_has_not_passed():
         ("", 1, "expected incomplete"),
         ("\x1b[31m>1%", 1, "no such measure"),
         ("total>1e3%", 8, "expected a unit"),
+        ("total>\uff11%", 7, "expected a number"),
     ],
 )
 def test_a_wrong_expression_is_an_error_with_a_caret(expression, column, what):

@@ -85,7 +85,7 @@ def test_unequal_steps_turn_the_sign(shared):
     assert diff.work.total.equal_ns / 10 == per_step["delta_ns"]
     text = words(diff_text(diff))
     assert "every shared category has 0.9x the calls (10 against 9 steps)" in text
-    assert "has the opposite sign" in text
+    assert "have the opposite sign" in text
     assert text.index("unequal work") < text.index("-4.60 %")
 
 

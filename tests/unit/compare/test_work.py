@@ -34,7 +34,7 @@ def test_a_shorter_window_that_looks_faster_is_slower_per_pass():
     assert diff.work.existing.flips
     [said] = [finding.message for finding in diff.findings if finding.code == "DF120"]
     assert "unequal work: every shared category has 0.9x the calls" in said
-    assert "opposite sign" in said
+    assert "the total and the existing categories have the opposite sign" in said
 
 
 def test_annotated_steps_that_the_calls_bear_out_are_the_passes():

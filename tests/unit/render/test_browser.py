@@ -11,7 +11,7 @@ import pytest
 
 from agent.render.html import diff_html, label_html
 from agent.render.svg import waterfall_svg
-from tests.unit.render.pairs import hostile, long_names, one_run, plain
+from tests.unit.render.pairs import by_rank, hostile, long_names, one_run, plain
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
@@ -31,6 +31,7 @@ FLAGS = (
 PAGES = {
     "plain.html": diff_html(plain()),
     "hostile.html": diff_html(hostile()),
+    "parts.html": diff_html(by_rank()),
     "label.html": label_html(one_run()),
     "names.html": label_html(long_names()),
     "waterfall.svg": waterfall_svg(plain()),
@@ -179,7 +180,10 @@ def test_sorted_rows_keep_their_details(visit):
     assert browser.execute_script(script)
 
 
-@pytest.mark.parametrize("name", ["plain.html", "hostile.html", "label.html", "waterfall.svg"])
+WIDE = ["plain.html", "hostile.html", "parts.html", "label.html", "waterfall.svg"]
+
+
+@pytest.mark.parametrize("name", WIDE)
 @pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_page_fits_its_width(visit, name, width, dark):
@@ -192,6 +196,16 @@ def test_a_page_fits_its_width(visit, name, width, dark):
             "return [...document.querySelectorAll('svg')].filter(s => s.clientWidth).length"
         )
         assert shown == (0 if name == "label.html" else 1)
+
+
+def test_a_part_is_a_click_away_and_opens_down_to_its_kernels(visit):
+    browser = visit("parts.html", 400)
+    browser.find_element("link text", "rank 3").click()
+    seen = "const at = document.getElementById('part-3').getBoundingClientRect().top;"
+    assert browser.execute_script(seen + "return at >= 0 && at < innerHeight")
+    rows = browser.find_elements("css selector", "#part-3 ~ section tr.opens button.toggle")
+    rows[0].click()
+    assert browser.find_element("css selector", "#part-3 ~ section tr.detail").is_displayed()
 
 
 def test_dark_is_dark_and_light_is_light(visit):
