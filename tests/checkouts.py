@@ -297,6 +297,7 @@ ENGINE: dict[str, File] = {
         TORCH_LIBRARY_FRAGMENT(eng_kernel, m) {
           m.def("per_token_quant(Tensor x, Tensor! out) -> ()");
           m.impl("per_token_quant", torch::kCUDA, &per_token_quant);
+          m.impl("silu_and_mul", torch::kCUDA, &silu_and_mul);
         }
         """),
     "eng-kernel/CMakeLists.txt": 'set(SOURCES\n  "csrc/gemm/quant.cu"\n  "csrc/common_extension.cc"\n)\n',

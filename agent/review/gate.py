@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from agent.core.kernels import Signature, Trace
 from agent.core.proposal_form import claimed_history
@@ -128,6 +129,19 @@ def _examples(docket: Docket) -> Iterator[Finding]:
         found = docket.examination
         bases = {one.name.rpartition("::")[2] for one in found.defined} if found else set()
         yield from example_findings(docket.proposal, docket.taken, frozenset(bases))
+
+
+def _repeated(docket: Docket) -> Iterator[Finding]:
+    """One place that is cited twice proves nothing twice."""
+    for first, second in combinations(docket.proposal.evidence, 2):
+        same = (first.kind, first.repo, first.path) == (second.kind, second.repo, second.path)
+        other_symbol = first.kind == "binary" and first.symbol != second.symbol
+        begin, end = max(first.lines[0], second.lines[0]), min(first.lines[1], second.lines[1])
+        if same and begin <= end and not other_symbol:
+            place = f"{first.path}:{begin}"
+            message = f"{place} is cited twice as {first.kind}"
+            yield Finding("E_SCHEMA", message, location=place, hint="cite each place once")
+            return
 
 
 def _claims(docket: Docket) -> Iterator[Finding]:
@@ -291,7 +305,8 @@ def _places(sites: Sequence[CallSite]) -> str:
 _SYNTAX = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_NESTED_QUANTIFIER"})
 _FATAL = frozenset({"E_REGEX_SYNTAX", "E_NON_ASCII", "E_TOO_LONG", "E_CATEGORY"})
 _FORM_CHECKS: tuple[Check, ...] = (
-    _category, _claims, _pattern, _names, _words, _overrides, _alternatives, _decidable, _dtypes,
+    _category, _repeated, _claims, _pattern, _names, _words, _overrides, _alternatives, _decidable,
+    _dtypes,
 )  # fmt: skip
 _SOURCE_CHECKS: tuple[Check, ...] = (
     _examined, _examples, _trusted, _siblings, _traced, _lookalikes, _other_sites,

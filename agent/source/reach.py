@@ -18,6 +18,7 @@ from functools import lru_cache
 from agent.source.native.calls import pasted
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
+from agent.source.python.loading import loads_module
 from agent.source.python.meaning import Meaning, Meanings
 from agent.source.python.text import Mention, decorated_with, in_call, is_binding, py_text
 from agent.source.snapshot import Snapshot, SourceFile, whole_word
@@ -63,6 +64,7 @@ class Link:
     `repo` and `path` are the file that defines it, "" for any; `method` tells that it is one of a
     class. A native one is a C++ name, or the operator registered for one. `levels` counts the
     Python functions on the way, `guesses` the calls of a method of an object that can be anything.
+    `makes` tells that its call only gives a compiled module or function, which is called later.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Link:
     method: bool = False
     levels: int = 0
     guesses: int = 0
+    makes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +110,13 @@ class Reach:
         for seed in seeds:
             self._add(Link(seed.name, seed.repo, seed.path, "", 0, seed.native))
 
-    def reaches(self, file: SourceFile, receiver: str | None, word: str, name: str) -> bool:
+    def reaches(
+        self, file: SourceFile, receiver: str | None, word: str, name: str, *, once: bool = False
+    ) -> bool:
         """Tell whether calling `receiver.word` in a Python file may lead to the seeds.
 
-        `name` is what the word is called where it is defined.
+        `name` is what the word is called where it is defined; `once` that what the call gives is
+        not called in turn.
         """
         meaning = self._meanings.of(file, receiver, word)
         if meaning.how == "nothing":
@@ -118,7 +124,8 @@ class Reach:
         tried = 0
         while True:
             links = self.links.get(name, [])
-            if any(self._fits(file, meaning, link) for link in links[tried:]):
+            fitting = (link for link in links[tried:] if not (once and link.makes))
+            if any(self._fits(file, meaning, link) for link in fitting):
                 return True
             tried = len(links)
             if not self._expand():
@@ -192,8 +199,9 @@ class Reach:
             for mention in parsed.mentions(whole_word(link.name)):
                 guesses = self._guesses(file, mention, link)
                 if guesses is not None:
+                    makes = mention.how == "string" and loads_module(file.text, mention.offset)
                     for found in _callers(file, mention, link):
-                        self._add(_above(link, found, file, guesses))
+                        self._add(replace(_above(link, found, file, guesses), makes=makes))
                     if mention.how == "string" and link.native:
                         self._export(file, mention, link)
 
@@ -256,13 +264,23 @@ class Reach:
             self._queue.append(link)
 
 
+def says_nothing(name: str) -> bool:
+    """Tell whether so many functions have a name that no user of it can be told."""
+    return name in _SAYS_NOTHING or len(name) < _MIN_NAME
+
+
+def registers(name: str) -> bool:
+    """Tell whether a macro that heads a block only gives functions away: `PYBIND11_MODULE`."""
+    return _REGISTERS.search(name) is not None
+
+
 def native_callers(file: SourceFile, name: str) -> Iterator[str]:
     """Yield the functions, macros, types and registered operators of a file that use a name."""
     parsed = native_file(file.text)
     for used in (name, *pasted(parsed, name)):
         for match in whole_word(used).finditer(parsed.code):
             function, classes = parsed.enclosing(match.start())
-            if function and function != name and not _REGISTERS.search(function):
+            if function and function != name and not registers(function):
                 yield function
             if function in _SAYS_NOTHING:
                 yield from classes

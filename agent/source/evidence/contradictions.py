@@ -56,6 +56,8 @@ _ON_DEVICE = re.compile(
     r"|[\w .()]*\b(?:device|type|platform|device_type)(?: \))?"
     r" == [\"'](cpu|npu|xpu|hpu|mps|tpu|meta)[\"']"
 )
+_DEBUG = re.compile(r"(?<![A-Za-z])debug(?:ging)?(?![A-Za-z])", re.IGNORECASE)
+_DENIES = re.compile(r"!=|\bnot in\b")
 _MAX_HOPS = 3
 
 
@@ -88,6 +90,19 @@ class Contradictions:
         found = found or tuple(self._of_function(file, site))
         found = found or tuple(self._of_guards(file, all_guards(site.chain), site.line))
         return found or tuple(self._of_callers(file, site, 0, frozenset()))
+
+    def of_debugging(self, file: SourceFile, site: Site) -> Finding | None:
+        """Warn that a site runs only where somebody debugs: by a switch, or by its function."""
+        said = next((one for one in site.qualname.split(".") if _DEBUG.search(one)), "")
+        for guard in all_guards(site.chain):
+            asked = (atom for atom in self._resolved(file, guard) if atom.startswith("+"))
+            if any(_DEBUG.search(one) and not _DENIES.search(one) for one in asked):
+                said = guard[1:]
+        if not said:
+            return None
+        message = f"it runs only while debugging ({said[:80]!r}), which few runs do"
+        hint = "say by the trace that this run did, or cite where it runs without"
+        return Finding("E_DEBUG_ONLY", message, "warning", f"{file.path}:{site.line}", hint)
 
     def _of_class(self, file: SourceFile, site: Site) -> Iterator[Finding]:
         """Say that a class is made for the other attention family (`MHATokenToKVPool`)."""

@@ -15,6 +15,7 @@ from agent.core.source import (
     Examination,
     KernelOrigin,
 )
+from agent.source.evidence.bound import is_bound
 from agent.source.evidence.case import CASTS, Case, Question, Workbench
 from agent.source.evidence.castchecks import cast_findings
 from agent.source.evidence.contradictions import Contradictions, run_backend
@@ -163,6 +164,8 @@ def _check_emission(case: Case, item: Item) -> None:
         item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}", hint=hint)
     site = item.region.sites[0]
     item.findings.extend(case.contradictions.of_site(item.file, site))
+    debugging = case.contradictions.of_debugging(item.file, site)
+    case.findings.extend([debugging] if debugging is not None else [])
     case.proven.add("EMIT")
 
 
@@ -203,12 +206,18 @@ def _check_native_emission(case: Case, item: Item) -> None:
     if item.evidence.guard:
         item.refuse("E_GUARD_MISMATCH", "guards are only read in Python source")
         return
+    if file is not None and not is_bound(case.bundles, file, sites[0].offset):
+        hint = "where another checkout calls it, name that with --repo too"
+        message = f"nothing binds or calls {sites[0].function}"
+        item.refuse("E_UNREACHABLE", message, hint=hint)
     check_built(case, item)
     case.proven.add("EMIT")
 
 
 def _check_external(case: Case) -> None:
-    name = case.family[0] if case.family else ""
+    if not (case.names or case.question.listed):
+        return
+    name = case.family[0]
     case.end_state = "EXTERNAL"
     message = f"{name[:80]!r} comes from a vendor library whose source is not in the checkout"
     hint = "such kernels are labelled by built-in rules only"

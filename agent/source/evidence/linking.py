@@ -80,8 +80,9 @@ class Links:
         reach = self._reach(item)
         own = item.kernel.function.name if item.kernel is not None else ""
         for receiver, word in self._called(file, site):
+            once = word == site.symbol and not site.callee.endswith(")")
             for name in self._given_as(file, receiver, word):
-                if name != own and reach.reaches(file, receiver, word, name):
+                if name != own and reach.reaches(file, receiver, word, name, once=once):
                     return reach.chain(name)
         return ()
 

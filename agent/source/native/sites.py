@@ -20,7 +20,7 @@ _LAUNCHERS = re.compile(r"[lL]aunch|LAUNCH|^KL$|[dD]ispatch|[kK]ernel|KERNEL|cas
 
 @dataclass(frozen=True, slots=True)
 class NativeSite:
-    """One launch: the kernel named, and the function or macro it is in.
+    """One launch: the kernel named, where, and the function or macro it is in.
 
     `symbols` are the name and, where it is a variable, what is assigned to that.
     """
@@ -30,6 +30,7 @@ class NativeSite:
     line: int
     node: str
     symbols: tuple[str, ...] = ()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _site(
     name = parsed.code[start:end].decode()
     function, _ = parsed.enclosing(start)
     symbols = (name, *_assigned(parsed, start, name))
-    return NativeSite(name, function, file.line_of(start), launch.node, symbols)
+    return NativeSite(name, function, file.line_of(start), launch.node, symbols, start)
 
 
 def _assigned(parsed: NativeFile, start: int, name: str) -> tuple[str, ...]:

@@ -125,7 +125,22 @@ RUNS = {
         "    def scale_it(self, x):\n        super().scale_it(x)\n\n\ndef run(x):\n    Real().scale_it(x)\n"
     ),
 }  # fmt: skip
-CASES = {**NEVER, **NO_GPU, **OTHER, **RUNS}
+DEBUGGING = {
+    "a switch of the environment": (
+        'import os\n\n\ndef run(x):\n    if os.environ.get("SERVER_DEBUG_SCALE"):\n        LAUNCH\n'
+    ),
+    "a flag of the module": (
+        'CHECKED = get_bool_env_var("SERVER_DEBUG")\n\n\ndef run(x):\n    if CHECKED:\n        LAUNCH\n'
+    ),
+    "a field": "class A:\n    def run(self, x):\n        if self.debug_mode:\n            LAUNCH\n\n\ndef run(x):\n    A()\n",
+    "a function": "def debug_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    debug_scale(x)\n",
+}  # fmt: skip
+NOT_DEBUGGING = {
+    "no switch": "def run(x):\n    if not DEBUG:\n        LAUNCH\n",
+    "another mode": 'def run(x):\n    if x.mode != "debug":\n        LAUNCH\n',
+    "a longer word": "def run(x):\n    if x.debugger_free:\n        LAUNCH\n",
+}
+CASES = {**NEVER, **NO_GPU, **OTHER, **RUNS, **DEBUGGING, **NOT_DEBUGGING}
 
 
 def _path(name: str) -> str:
@@ -185,6 +200,13 @@ def test_a_launch_of_what_only_has_the_name_is_no_evidence(
     assert codes(server, name) == {"E_NO_MATCHING_NODE", "E_MISSING_EVIDENCE"}
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", DEBUGGING)
+def test_a_launch_while_debugging_is_evidence_with_a_warning(
+    server: GitSourceIndex, name: str
+) -> None:
+    assert codes(server, name) == {"E_DEBUG_ONLY"}
+
+
+@pytest.mark.parametrize("name", {**RUNS, **NOT_DEBUGGING})
 def test_a_launch_that_may_run_is_evidence(server: GitSourceIndex, name: str) -> None:
     assert codes(server, name) == set()
