@@ -16,8 +16,8 @@ from agent.core.proposals import Finding
 from agent.errors import TraceError
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
+from agent.traces.markers import step_of
 from agent.traces.sqlite import Database, whole
-from agent.traces.steps import Annotation, is_step
 
 _KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COPIES: Final = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -134,9 +134,8 @@ class _Reader:
             self._select(_RANGES, text, number, thread)
         ):
             name = name if isinstance(name, str) else self.strings.get(name_id)  # noqa: PLW2901
-            whole = isinstance(start, int) and isinstance(end, int)
-            if whole and isinstance(name, str) and is_step(name):
-                self._events(global_tid).annotations.append(Annotation(start, end, name))
+            if step := step_of(name, start, end):
+                self._events(global_tid).annotations.append(step)
                 self.annotated = True
 
     def _launches(self) -> None:

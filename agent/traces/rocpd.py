@@ -16,11 +16,13 @@ from agent.core.kernels import GpuWork, RankTrace, TraceInfo
 from agent.core.proposals import Finding
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
+from agent.traces.markers import message_of, step_of
 from agent.traces.sqlite import Database
 
 _WORDS: Final = re.compile(r"\b[a-z_]+\b")
 _COLUMN: Final = re.compile(r'\b([A-Z])\."?(\w+)"?')
 _CALLS: Final = "(name GLOB 'hip*Launch*' OR name GLOB 'hipMem[cs]*')"
+_MARKED: Final = "name GLOB 'roctx*Range*'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,11 @@ _REGIONS: Final = _Source(
     {
         "name": ("name", "N.string"),
         "start": ("start", "T.start"),
+        "end": ('"end"', 'T."end"'),
         "guid": ("guid", "T.guid"),
         "pid": ("pid", "P.pid"),
         "correlation": ("stack_id", "E.stack_id"),
+        "extdata": ("extdata", "E.extdata"),
     },
     (("N", "rocpd_string", "N.id = T.name_id"), _PROCESS, _EVENT),
 )
@@ -124,6 +128,7 @@ class _Reader:
 
     def read(self) -> tuple[RankTrace, ...]:
         database = self.database
+        self._annotations()
         self._launches()
         self._work(_KERNELS, "kernel")
         self._work(_COPIES, "memcpy")
@@ -145,16 +150,21 @@ class _Reader:
         number = pid if isinstance(pid, int) else 0
         return self.processes.setdefault(f"{number:020d}/{guid or ''}", Events())
 
+    def _annotations(self) -> None:
+        """Keep the ROCTx ranges whose messages are names of steps."""
+        for _, start, end, guid, pid, _, extdata in self._rows(_REGIONS, _MARKED):
+            if step := step_of(message_of(extdata), start, end):
+                self._events(guid, pid).annotations.append(step)
+
     def _launches(self) -> None:
-        for name, start, guid, pid, correlation in self._rows(_REGIONS, _CALLS):
-            launches = self._events(guid, pid).launches
-            launches.count += 1
-            if (
-                launches_graph(self.database.text(name))
-                and isinstance(start, int)
-                and isinstance(correlation, int)
-            ):
-                launches.graphs.append((start, correlation))
+        for name, start, _, guid, pid, correlation, _ in self._rows(_REGIONS, _CALLS):
+            events = self._events(guid, pid)
+            events.launches.count += 1
+            if isinstance(start, int) and isinstance(correlation, int):
+                if events.annotations:
+                    events.launches.started[correlation] = start
+                if launches_graph(self.database.text(name)):
+                    events.launches.graphs.append((start, correlation))
 
     def _work(self, source: _Source, work: GpuWork) -> None:
         for number, row in enumerate(self._rows(source), 1):
@@ -236,9 +246,9 @@ class _Reader:
             f"view {source.view} shows {in_view} of {in_tables} rows: the tables behind it were"
             " read instead"
         )
-        self.findings.append(
-            Finding("TR068", message, severity="note", location=self.database.source)
-        )
+        finding = Finding("TR068", message, severity="note", location=self.database.source)
+        if finding not in self.findings:
+            self.findings.append(finding)
 
     def _device_names(self) -> dict[int | str, tuple[str, ...]]:
         """Give the names of the GPUs that each process used."""

@@ -24,6 +24,7 @@ from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import SALVAGE_HINT, Events, finish_processes, incomplete
 from agent.traces.inflate import ByteStream
+from agent.traces.markers import step_of
 from agent.traces.walk import DamagedJson, Walker, readable
 
 _TOP: Final = "rocprofiler-sdk-tool"
@@ -73,6 +74,12 @@ class _Call(msgspec.Struct, gc=False):
     correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
 
 
+class _Marker(msgspec.Struct, gc=False):
+    start_timestamp: int
+    end_timestamp: int
+    correlation_id: _Correlation = msgspec.field(default_factory=_Correlation)
+
+
 class _Symbol(msgspec.Struct, gc=False):
     kernel_id: int
     kernel_name: str = ""
@@ -98,6 +105,8 @@ class _Process:
     handles: dict[tuple[int, int], int] = field(default_factory=dict)
     operations: list[tuple[str, ...]] = field(default_factory=list)
     calls: dict[tuple[int, int], tuple[array[int], array[int]]] = field(default_factory=dict)
+    markers: list[_Marker] = field(default_factory=list)
+    messages: dict[object, object] = field(default_factory=dict)
 
     def place(self, agents: tuple[int, int], stream: int, queue: int) -> tuple[int, int, int]:
         """Number the agents' handles for now; `settle` makes a node id of the first GPU's."""
@@ -111,15 +120,21 @@ class _Process:
         return ""
 
     def settle(self) -> None:
-        """Put node ids for handles, and count the launching calls."""
+        """Put node ids for handles, name the steps, and count the launching calls."""
         nodes = [agent.node_id if agent else UNKNOWN for agent in map(self._gpu, self.handles)]
         columns = self.events.rank.kernels
         columns.device = array("i", [nodes[at] for at in columns.device])
+        for marker in self.markers:
+            message = self.messages.get(marker.correlation_id.internal)
+            if step := step_of(message, marker.start_timestamp, marker.end_timestamp):
+                self.events.annotations.append(step)
         launches = self.events.launches
         for (kind, operation), (starts, correlations) in self.calls.items():
             name = self.operation(kind, operation)
             if _LAUNCHING.match(name):
                 launches.count += len(starts)
+                if self.events.annotations:
+                    launches.started.update(zip(correlations, starts, strict=True))
                 if launches_graph(name):
                     launches.graphs += zip(starts, correlations, strict=True)
 
@@ -222,7 +237,9 @@ class _Reader:
             if key == "metadata":
                 process.pid = _pid(walker.value())
             elif key == "strings":
-                process.operations = _operations(walker.value())
+                strings = walker.value()
+                process.operations = _operations(strings)
+                process.messages = _messages(strings)
             elif key == "agents":
                 self._list(walker, _Agent, partial(_take_agent, process), key)
             elif key == "kernel_symbols":
@@ -240,6 +257,8 @@ class _Reader:
                 self._list(walker, _Copy, partial(_take_copy, process), key)
             elif key == "hip_api":
                 self._list(walker, _Call, partial(_take_call, process), key)
+            elif key == "marker_api":
+                self._list(walker, _Marker, process.markers.append, key)
             else:
                 walker.skip()
 
@@ -341,6 +360,16 @@ def _operations(strings: object) -> list[tuple[str, ...]]:
         else ()
         for kind in (kinds if isinstance(kinds, list) else ())
     ]
+
+
+def _messages(strings: object) -> dict[object, object]:
+    """Give the texts of markers by correlation."""
+    texts = strings.get("marker_api") if isinstance(strings, dict) else None
+    return {
+        text.get("key"): text.get("value")
+        for text in (texts if isinstance(texts, list) else ())
+        if isinstance(text, dict) and isinstance(text.get("key"), int)
+    }
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - any JSON

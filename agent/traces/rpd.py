@@ -15,6 +15,7 @@ from agent.core.proposals import Finding
 from agent.traces.collect import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
+from agent.traces.markers import step_of
 from agent.traces.sqlite import Database, whole
 
 _REPLAY: Final = "Task"
@@ -40,6 +41,10 @@ _STRINGS: Final = """
 SELECT id, string FROM rocpd_string WHERE id IN (
     SELECT description_id FROM rocpd_op UNION SELECT opType_id FROM rocpd_op
     UNION SELECT apiName_id FROM rocpd_api{kernel_names})
+"""
+_MARKED: Final = """
+SELECT a.pid, a.start, a.end, s.string FROM rocpd_api a JOIN rocpd_string s ON s.id = a.args_id
+WHERE a.apiName_id IN (SELECT id FROM rocpd_string WHERE string = 'UserMarker')
 """
 _OWNERS: Final = """
 SELECT o.gpuId, min(a.pid), count(DISTINCT a.pid) FROM rocpd_op o
@@ -89,6 +94,7 @@ class _Reader:
 
     def read(self) -> tuple[RankTrace, ...]:
         database = self.database
+        self._annotations()
         self._launches()
         self._operations()
         info = TraceInfo(
@@ -104,6 +110,13 @@ class _Reader:
         key = pid if isinstance(pid, int) else UNKNOWN
         return self.processes.setdefault(key, Events())
 
+    def _annotations(self) -> None:
+        """Keep the ROCTx ranges whose messages are names of steps."""
+        if self.database.has("rocpd_api", "end", "args_id"):
+            for pid, start, end, message in self.database.rows(_MARKED):
+                if step := step_of(self.database.text(message), start, end):
+                    self._events(pid).annotations.append(step)
+
     def _launches(self) -> None:
         """Count launching calls, and keep the graph launches."""
         launching = {
@@ -114,10 +127,12 @@ class _Reader:
         rows = self.database.rows("SELECT id, pid, start, apiName_id FROM rocpd_api")
         for api_id, pid, start, name_id in rows:
             if name_id in launching:
-                launches = self._events(pid).launches
-                launches.count += 1
+                events = self._events(pid)
+                events.launches.count += 1
+                if events.annotations and isinstance(start, int):
+                    events.launches.started[whole(api_id)] = start
                 if launching[name_id] and isinstance(start, int):
-                    launches.graphs.append((start, whole(api_id)))
+                    events.launches.graphs.append((start, whole(api_id)))
 
     def _operations(self) -> None:
         sql = _OPS.format(kernel_name=self.kernel_name, kernel_api=self.kernel_api)

@@ -54,13 +54,13 @@ def nsys(arguments: list[str]) -> None:
     assert options.report.is_file()
     assert options.type == "sqlite"
     rows = GOLDEN / "nsys-sqlite" / "nvtx-steps" / "report.sqlite.sql"
-    with sqlite3.connect(options.output or options.report.with_suffix(".sqlite")) as database:
-        database.executescript(rows.read_text(encoding="utf-8"))
+    _database(rows, Path(options.output or options.report.with_suffix(".sqlite")))
 
 
 def rocprofv3(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser("rocprofv3", allow_abbrev=False)
-    parser.add_argument("--kernel-trace", action="store_true")
+    for domain in ("kernel", "hip", "hip-runtime", "marker", "memory-copy"):
+        parser.add_argument(f"--{domain}-trace", action="store_true")
     parser.add_argument("-f", "--output-format", nargs="+", required=True,
                         choices=("csv", "json", "pftrace", "otf2", "rocpd"))  # fmt: skip
     parser.add_argument("-d", "--output-directory", type=Path, default=Path())
@@ -69,8 +69,22 @@ def rocprofv3(arguments: list[str]) -> None:
     assert options.kernel_trace
     folder = options.output_directory / "host"
     folder.mkdir(parents=True)
-    (rows,) = (GOLDEN / "rocprofv3-csv" / "rocm-7.0").glob("*.csv")
-    shutil.copy(rows, folder / "123_kernel_trace.csv")
+    for form in options.output_format:
+        _leave_results(form, folder)
+
+
+def _leave_results(form: str, folder: Path) -> None:
+    if form == "csv":
+        rows = GOLDEN / "rocprofv3-csv" / "rocm-7.0" / "kernel_trace.csv"
+        shutil.copy(rows, folder / "123_kernel_trace.csv")
+        return
+    assert form == "rocpd"
+    _database(GOLDEN / "rocpd" / "one-process" / "results.db.sql", folder / "123_results.db")
+
+
+def _database(script: Path, path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.executescript(script.read_text(encoding="utf-8"))
 
 
 def vllm(arguments: list[str]) -> None:
