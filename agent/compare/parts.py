@@ -23,14 +23,16 @@ class Unlike:
 
 
 def unlike(part: TraceDiff, whole: TraceDiff) -> tuple[Unlike, ...]:
-    """Give the categories whose effect differs, most different first; () where none is claimed."""
+    """Give the part's categories whose effect differs, most different first.
+
+    There are none where one of the two allows no claim.
+    """
     if not (part.conclusive and whole.conclusive):
         return ()
-    here = {impact.category: impact.effect for impact in part.impacts}
     over_all = {impact.category: impact.effect for impact in whole.impacts}
     pairs = [
-        Unlike(category, here.get(category, Fraction(0)), over_all.get(category, Fraction(0)))
-        for category in sorted({*here, *over_all})
+        Unlike(impact.category, impact.effect, over_all.get(impact.category, Fraction(0)))
+        for impact in part.impacts
     ]
     apart = [one for one in pairs if abs(one.here - one.over_all) >= LEAST_APART]
     return tuple(sorted(apart, key=lambda one: (-abs(one.here - one.over_all), one.category)))
