@@ -36,8 +36,18 @@ def evidence_status_text(repos: Sequence[RepoInfo], checked: Sequence[Checked]) 
     skipped = counts.pop(NOT_CHECKED, 0)
     said = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     lines.append(f"{sum(counts.values())} pieces of evidence checked: {said or 'none'}")
-    if skipped:
-        lines.append(f"{skipped} not checked: they are of checkouts that were not given")
+    given = {repo.name for repo in repos}
+    unpackaged = sum(
+        status.status == NOT_CHECKED and status.evidence.repo in given
+        for _, statuses in checked
+        for status in statuses
+    )
+    if unpackaged:
+        lines.append(f"{unpackaged} not checked: an installed package does not hold their files")
+    if skipped > unpackaged:
+        lines.append(
+            f"{skipped - unpackaged} not checked: they are of checkouts that were not given"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ from agent.source.definitions import Definitions
 from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.pins import pinned
 from agent.source.evidence.snippets import digest_of, line_tokens, tokens
+from agent.source.layout import is_unpackaged, placed
 from agent.source.native.elf import elf_symbols
 from agent.source.native.structure import native_file
 from agent.source.native.tables import table_arch, table_rows
@@ -65,6 +66,19 @@ def verify_evidence(evidence: Evidence, bundle: Definitions) -> EvidenceStatus:
     if pin is None:
         message = "it was never pinned: judge the rule again to take its pin"
         return EvidenceStatus("UNPINNED", evidence, message=message)
+    tree = bundle.snapshot.tree
+    here = replace(evidence, path=placed(tree, evidence.path))
+    found = _verified(here, pin, bundle)
+    if found.status == "STALE" and is_unpackaged(tree, evidence.path):
+        part = evidence.path.partition("/")[0]
+        message = f"this is an installed package, which does not hold {part}/ of the repository"
+        return EvidenceStatus("NOT_CHECKED", evidence, message=message)
+    if here.path != evidence.path and not found.message:
+        found = replace(found, message=f"it lies at {here.path} in this layout")
+    return replace(found, evidence=evidence)
+
+
+def _verified(evidence: Evidence, pin: Pin, bundle: Definitions) -> EvidenceStatus:
     entry = bundle.snapshot.tree.get(evidence.path)
     if entry is not None and entry.sha == pin.blob:
         commit = bundle.snapshot.info.commit
