@@ -13,8 +13,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from operator import add
 from typing import Any, Final
+
+import numpy as np
 
 from agent.traces.events import (
     ANNOTATION,
@@ -28,14 +29,15 @@ from agent.traces.events import (
     RUNTIME,
     Arguments,
     Event,
-    Token,
     kind_of,
     launches_graph,
     launches_work,
 )
 from agent.traces.halves import HALVES, pair_halves
-from agent.traces.numbers import INT64_MAX, all_to_ns, to_ns
+from agent.traces.numbers import INT64_MAX, to_ns
 from agent.traces.steps import Annotation, is_step
+from agent.traces.times import all_to_ns
+from agent.traces.vectors import Vector
 
 UNKNOWN: Final = -1
 COUNTED, GRAPH = 1, 2
@@ -210,12 +212,12 @@ class Collector:
     def _add_kernels(self, rank: RankColumns, events: list[Event]) -> None:
         columns = rank.kernels
         args = _arguments(events)
-        starts = all_to_ns([event.ts for event in events])
-        durations = all_to_ns([event.dur for event in events])
+        starts = _known_starts(rank, *all_to_ns([event.ts for event in events]))
+        durations = _known_durations(rank, *all_to_ns([event.dur for event in events]))
         _append(columns.name, self.names.all([event.name for event in events]))
         _append(columns.work, _works(events))
-        _append(columns.start_ns, _known_starts(rank, starts))
-        _append(columns.duration_ns, _known_durations(rank, durations))
+        columns.start_ns.frombytes(starts.tobytes())
+        columns.duration_ns.frombytes(durations.tobytes())
         _append(columns.device, _devices(events, args))
         _append(columns.stream, _streams(events, args))
         _append(columns.correlation, _ids([arg.correlation for arg in args]))
@@ -228,7 +230,8 @@ class Collector:
         events = [event for event in events if calls[event.name] != UNKNOWN]
         columns = rank.launches
         args = _arguments(events)
-        _append(columns.start_ns, _times([event.ts for event in events]))
+        starts, _ = all_to_ns([event.ts for event in events])
+        columns.start_ns.frombytes(starts.tobytes())
         _append(columns.correlation, _ids([arg.correlation for arg in args]))
         _append(columns.external_id, _external_ids(args))
         _append(columns.thread, self.threads.all([event.tid for event in events]))
@@ -252,10 +255,10 @@ class Collector:
             self._add_span(rank.frames, events)
 
     def _add_span(self, columns: SpanColumns, events: list[Event]) -> None:
-        starts = _times([event.ts for event in events])
-        durations = _times([event.dur for event in events])
-        _append(columns.start_ns, starts)
-        _append(columns.end_ns, _ends(starts, durations))
+        starts, _ = all_to_ns([event.ts for event in events])
+        durations, _ = all_to_ns([event.dur for event in events])
+        columns.start_ns.frombytes(starts.tobytes())
+        columns.end_ns.frombytes((starts + np.maximum(durations, 0)).tobytes())
         _append(columns.thread, self.threads.all([event.tid for event in events]))
 
     def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
@@ -269,7 +272,8 @@ class Collector:
 
 def _append(column: array[int], values: Sequence[int]) -> None:
     """Append a block of values: as an array they go in at once, in half the time of one by one."""
-    column.extend(array(column.typecode, values))
+    alike = isinstance(values, array) and values.typecode == column.typecode
+    column.extend(values if alike else array(column.typecode, values))
 
 
 def _works(events: list[Event]) -> Sequence[int]:
@@ -287,31 +291,17 @@ def _arguments(events: list[Event]) -> list[Arguments]:
     return args  # type: ignore[return-value] # no None is in it
 
 
-def _known_starts(rank: RankColumns, starts: Sequence[int | None]) -> Sequence[int]:
-    if None not in starts:
-        return starts  # type: ignore[return-value] # no None is in it
+def _known_starts(rank: RankColumns, starts: Vector, unusable: list[int]) -> Vector:
     first = len(rank.kernels.start_ns)
-    timeless = [first + at for at, start in enumerate(starts) if start is None]
-    rank.kernels.timeless.extend(timeless)
-    rank.no_time += len(timeless)
-    return [start or 0 for start in starts]
+    rank.kernels.timeless.extend(first + at for at in unusable)
+    rank.no_time += len(unusable)
+    return starts
 
 
-def _known_durations(rank: RankColumns, durations: Sequence[int | None]) -> Sequence[int]:
-    known: Sequence[int] = durations  # type: ignore[assignment] # None is taken out below
-    if None in durations:
-        rank.no_time += durations.count(None)
-        known = [duration or 0 for duration in durations]
-    if known and min(known) < 0:
-        rank.negative += sum(duration < 0 for duration in known)
-        known = [max(0, duration) for duration in known]
-    return known
-
-
-def _ends(starts: list[int], durations: list[int]) -> list[int]:
-    if min(durations) >= 0 and max(starts) + max(durations) <= INT64_MAX:
-        return list(map(add, starts, durations))
-    return list(map(_end, starts, durations))
+def _known_durations(rank: RankColumns, durations: Vector, unusable: list[int]) -> Vector:
+    rank.no_time += len(unusable)
+    rank.negative += int(np.count_nonzero(durations < 0))
+    return np.maximum(durations, 0)
 
 
 def _end(start: int, duration: int) -> int:
@@ -328,11 +318,6 @@ def _launch_flags(call: str) -> int:
 def _merged_key(pid: int | str) -> str:
     found = _MERGED_PID.match(pid) if isinstance(pid, str) else None
     return found["rank"] if found else ""
-
-
-def _times(tokens: Sequence[Token]) -> list[int]:
-    times = all_to_ns(tokens)
-    return [time or 0 for time in times] if None in times else list(times)  # type: ignore[arg-type] # no None is in it
 
 
 def _external_ids(args: list[Arguments]) -> Sequence[int]:

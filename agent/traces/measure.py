@@ -199,7 +199,8 @@ def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[Vector, Vector
         slices = [slice(done, stop) for done, stop in zip(at, stops, strict=True)]
         starts = np.concatenate([line.starts[one] for line, one in zip(lines, slices, strict=True)])
         ends = np.concatenate([line.ends[one] for line, one in zip(lines, slices, strict=True)])
-        yield np.sort(starts), np.sort(ends)
+        if len(starts):
+            yield np.sort(starts), np.sort(ends)
         if not bounds:
             return
         at = stops

@@ -38,6 +38,12 @@ def test_overlap_of_streams_is_busy_once():
     assert (found.busy_ns, found.span_ns, found.origin_ns) == (160, 310, 1_000)
 
 
+def test_events_that_start_together_may_fill_the_last_block():
+    """Nothing is left after a block that ends with several of one start."""
+    found = measure(kernels(*[(1_000, 100)] * 3), block=1)
+    assert (found.busy_ns, found.span_ns, len(found.duplicates)) == (100, 100, 0)
+
+
 def test_devices_are_busy_each():
     found = measure(kernels((1_000, 100, 7, 0), (1_000, 100, 7, 1)))
     assert (found.busy_ns, found.span_ns) == (200, 100)
