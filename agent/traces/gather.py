@@ -33,7 +33,7 @@ from agent.traces.collect import UNKNOWN, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import IdIndex, Links
 from agent.traces.measure import Timeline, measure
-from agent.traces.numbers import INT64_MAX, LARGEST_NS
+from agent.traces.numbers import INT64_MAX
 from agent.traces.ranks import parse_file_name, stem_of
 from agent.traces.steps import Annotation, Launched, place_steps
 from agent.traces.vectors import seen
@@ -90,13 +90,13 @@ class Events:
 
 
         Raises:
-            OverflowError: a time beyond `LARGEST_NS`.
+            OverflowError: a time that does not fit in 64 bits.
         """
         number = self._whats.get(what)
         if number is None:
             number = self._whats[what] = len(self._whats)
-        if not -LARGEST_NS <= start_ns <= end_ns <= LARGEST_NS:
-            if not -LARGEST_NS <= end_ns <= start_ns <= LARGEST_NS:
+        if not -INT64_MAX <= start_ns <= end_ns <= INT64_MAX:
+            if not -INT64_MAX <= end_ns <= start_ns <= INT64_MAX:
                 raise OverflowError
             self.rank.negative += 1
             end_ns = start_ns
@@ -106,7 +106,7 @@ class Events:
         columns.name.append(number)
         columns.work.append(_KIND[what[1]])
         columns.start_ns.append(start_ns)
-        columns.duration_ns.append(end_ns - start_ns)
+        columns.duration_ns.append(min(end_ns - start_ns, INT64_MAX))
         device, stream, queue = place
         columns.device.append(device if -_INT32_MAX <= device <= _INT32_MAX else UNKNOWN)
         columns.stream.append(stream if -INT64_MAX <= stream <= INT64_MAX else UNKNOWN)
