@@ -151,10 +151,10 @@ def parts_rows(diff: TraceDiff) -> tuple[list[str], list[list[str]]]:
 
 def part_phrase(part: TraceDiff) -> str:
     """Give the change of one part in a word: its percentage, or why there is none."""
-    if not part.comparable:
-        return "not comparable"
+    if part.base.capture.corrupt or part.new.capture.corrupt:
+        return "corrupt"
     if not part.conclusive:
-        return "incomplete"
+        return "incomplete" if part.comparable else "not comparable"
     per_pass = part.work.total.per_pass
     return percent(part.work.total.raw if per_pass is None else per_pass)
 

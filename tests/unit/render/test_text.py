@@ -8,10 +8,12 @@ import pytest
 
 from agent.compare.parts import own_findings
 from agent.compare.table import TraceDiff, compare_traces
+from agent.core.kernels import ClippedTotal
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_markdown import diff_markdown
 from agent.render.diff_text import diff_text
 from agent.render.label_report import label_markdown, label_text
+from agent.render.phrases import parts_rows
 from tests.builders import evidence
 from tests.unit.compare.runs import graph_rank, rank, rules_for, run
 from tests.unit.render.pairs import HOSTILE, by_rank, hostile, incomplete, one_run, plain, wide
@@ -279,3 +281,18 @@ def test_a_part_repeats_no_finding_of_the_whole_and_keeps_its_own():
     parts = dict(whole.parts)
     assert [one.code for one in own_findings(parts["rank 0"], whole)] == []
     assert "DF120" in {one.code for one in own_findings(parts["rank 1"], whole)}
+
+
+def test_a_part_that_allows_no_claim_says_why_in_a_word():
+    full, good = ("A/a", "B/b", "B/b"), {"A/a": (2, 2_000), "B/b": (4, 4_000)}
+    corrupt = rank({"A/a": (2, 90_000), "B/b": (4, 4_000)}, clipped=ClippedTotal(1, 80_000))
+    base = (graph_rank(full, full), rank(good), rank(good))
+    new = (graph_rank(full, ()), corrupt, rank({**good, "A/a": (2, 2_300)}))
+    numbered = [
+        [replace(one, label=str(number), rank=number) for number, one in enumerate(side)]
+        for side in (base, new)
+    ]
+    diff = compare_traces(*(run(*side) for side in numbered), by="rank")
+    _, rows = parts_rows(diff)
+    assert [row[-1] for row in rows] == ["incomplete", "corrupt", "+5.00 %"]
+    assert "within 0.1 %" not in diff_text(diff)
