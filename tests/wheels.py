@@ -53,14 +53,20 @@ def _archive(version: str) -> Path:
 
 
 def _download(version: str, folder: Path) -> Path:
-    """Download with pip, or skip: offline runs prove everything else."""
-    command = [
-        sys.executable, "-m", "pip", "download", "-q", f"sglang=={version}", "--no-deps",
-        "--only-binary=:all:", "--retries=1", "--timeout=20", "-d", str(folder),
-    ]  # fmt: skip
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=180)
-    except (OSError, subprocess.SubprocessError):
-        pytest.skip(f"sglang {version} cannot be downloaded here")
-    found = sorted(folder.glob(f"sglang-{version}-*.whl"))
-    return found[0] if found else pytest.skip(f"sglang {version} has no wheel for this machine")
+    """Download with pip, or skip: offline runs prove everything else.
+
+    It is moved into place as a whole, since another worker may look for it meanwhile.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        command = [
+            sys.executable, "-m", "pip", "download", "-q", f"sglang=={version}", "--no-deps",
+            "--only-binary=:all:", "--retries=1", "--timeout=20", "-d", scratch,
+        ]  # fmt: skip
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=180)
+        except (OSError, subprocess.SubprocessError):
+            pytest.skip(f"sglang {version} cannot be downloaded here")
+        found = sorted(Path(scratch).glob(f"sglang-{version}-*.whl"))
+        if not found:
+            pytest.skip(f"sglang {version} has no wheel for this machine")
+        return found[0].replace(folder / found[0].name)
