@@ -46,20 +46,30 @@ class IdIndex:
 
     def __init__(self, ids: Vector, *, lowest: int = 0) -> None:
         """Index all ids that are not below `lowest`."""
-        positions = np.flatnonzero(ids >= lowest).astype(np.int32)
-        known = ids[positions]
-        self._low = int(known.min()) if len(known) else lowest
-        width = int(known.max()) - self._low + 1 if len(known) else 0
-        self._ids = known[:0]
+        is_known = ids >= lowest
+        n_known = int(np.count_nonzero(is_known))
+        self._low = (
+            int(ids.min(where=is_known, initial=np.iinfo(ids.dtype).max)) if n_known else lowest
+        )
+        width = int(ids.max()) - self._low + 1 if n_known else 0
+        self._ids = ids[:0]
         if width <= _SPARSE * len(ids) + 1024:
-            self._positions = np.full(width + 1, UNKNOWN, np.int32)
-            self._positions[known - self._low] = positions
+            self._positions = self._dense(ids, is_known, width)
             n_indexed = width - int(np.count_nonzero(self._positions[:-1] == UNKNOWN))
         else:
-            order = np.argsort(known, kind="stable")
-            self._ids, self._positions = known[order], positions[order]
+            positions = np.flatnonzero(is_known).astype(np.int32)
+            order = positions[np.argsort(ids[positions], kind="stable")]
+            self._ids, self._positions = ids[order], order
             n_indexed = 1 + int(np.count_nonzero(np.diff(self._ids)))
-        self.repeated = {} if n_indexed == len(known) else _repeated(known, positions)
+        self.repeated = {} if n_indexed == n_known else _repeated(ids, np.flatnonzero(is_known))
+
+    def _dense(self, ids: Vector, is_known: Mask, width: int) -> Vector:
+        """Give the position of each id from the lowest on; the last entry stands for all others."""
+        positions = np.full(width + 1, UNKNOWN, np.int32)
+        for block in blocks(len(ids)):
+            inside = np.flatnonzero(is_known[block])
+            positions[ids[block][inside] - self._low] = inside + block.start
+        return positions
 
     def find(self, values: Vector) -> Vector:
         """Give the position of each id, or -1."""
@@ -78,13 +88,13 @@ class IdIndex:
 
 
 def _repeated(ids: Vector, positions: Vector) -> dict[int, list[int]]:
-    """Give the positions of each id that occurs more than once, in order."""
-    order = np.argsort(ids, kind="stable")
+    """Give the positions, of those given, of each id that occurs more than once, in order."""
+    order = positions[np.argsort(ids[positions], kind="stable")]
     in_order = ids[order]
     same = in_order[1:] == in_order[:-1]
     member = np.append(same, False) | np.append(False, same)
     groups: dict[int, list[int]] = {}
-    for value, at in zip(in_order[member].tolist(), positions[order[member]].tolist(), strict=True):
+    for value, at in zip(in_order[member].tolist(), order[member].tolist(), strict=True):
         groups.setdefault(value, []).append(at)
     return groups
 
@@ -242,5 +252,5 @@ def _replays(
     counts = np.bincount(launch_of[replayed], minlength=len(rank.launches.flags))
     in_time = sorted(graphs, key=rank.launches.start_ns.__getitem__)
     per_launch = tuple(counts[in_time].tolist())
-    time_ns = total(seen(rank.kernels.duration_ns)[replayed])
+    time_ns = total(seen(rank.kernels.duration_ns), replayed)
     return GraphReplays(per_launch, sum(per_launch), time_ns)

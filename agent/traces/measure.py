@@ -16,7 +16,7 @@ from agent.core.kernels import ClippedTotal
 from agent.traces.collect import KernelColumns
 from agent.traces.events import KERNEL
 from agent.traces.numbers import INT64_MAX
-from agent.traces.vectors import Mask, Vector, seen
+from agent.traces.vectors import Mask, Vector, blocks, seen
 
 LEGAL_OVERLAP_NS = 5_000
 """Programmatic dependent launch lets neighbours on a stream overlap by under 5 us each."""
@@ -111,18 +111,21 @@ def _usable(starts: Vector, durations: Vector, timeless: Sequence[int]) -> Mask:
 def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vector]]:
     """Give the events with a usable time of each stream that do one kind of work, in file order."""
     works = kernels.work or array("B", [KERNEL]) * len(usable)
-    events = np.flatnonzero(usable)
-    columns = [seen(column)[events] for column in (kernels.device, kernels.stream, works)]
+    columns = [seen(column) for column in (kernels.device, kernels.stream, works)]
     known = [np.unique(column) for column in columns]
     sizes = tuple(map(len, known))
-    digits = tuple(map(np.searchsorted, known, columns))
-    codes = np.ravel_multi_index(digits, sizes).astype(np.min_scalar_type(prod(sizes)))
+    codes = np.full(len(usable), prod(sizes), np.min_scalar_type(prod(sizes)))
+    for block in blocks(len(usable)):
+        digits = map(np.searchsorted, known, (column[block] for column in columns))
+        number = np.ravel_multi_index(tuple(digits), sizes)
+        codes[block] = np.where(usable[block], number, prod(sizes))
     order = np.argsort(codes, kind="stable")  # of small integers: one pass, no comparison
-    codes, begins = np.unique(codes[order], return_index=True)
-    for code, members in zip(codes, np.split(events[order], begins[1:]), strict=True):
-        place = np.unravel_index(int(code), sizes)
-        device, stream, work = (int(values[at]) for values, at in zip(known, place, strict=True))
-        yield (device, stream, work), members
+    numbers, begins = np.unique(codes[order], return_index=True)
+    for number, events in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
+        if number < prod(sizes):
+            place = np.unravel_index(number, sizes)
+            device, stream, work = (int(one[at]) for one, at in zip(known, place, strict=True))
+            yield (device, stream, work), events
 
 
 def _line(kernels: KernelColumns, events: Vector) -> tuple[_Line, Sequence[int]]:

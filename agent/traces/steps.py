@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from agent.core.kernels import Step
-from agent.traces.vectors import Vector, least_by, most_by
+from agent.traces.vectors import Vector, blocks
 
 _KINDS: Final = tuple(
     map(
@@ -32,6 +32,7 @@ _KINDS: Final = tuple(
 
 
 _NO_STEP: Final = -1
+"""What a launch outside of steps finds: the entry behind those of all steps."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -91,14 +92,16 @@ def _where_launched(host: Sequence[Annotation], launched: Launched) -> list[Anno
     if not host:
         return []
     step_of_launch = np.append(_steps_at(host, launched.launch_ns), _NO_STEP)  # what -1 finds
-    steps = step_of_launch[launched.launch]
-    events = np.flatnonzero(steps != _NO_STEP)
-    steps, starts = steps[events], launched.start_ns[events]
-    first = least_by(steps, starts, len(host))
-    last = most_by(steps, starts + launched.duration_ns[events], len(host))
+    limits = np.iinfo(np.int64)
+    first, last = np.full(len(host) + 1, limits.max), np.full(len(host) + 1, limits.min)
+    for block in blocks(len(launched.start_ns)):
+        step, start_ns = step_of_launch[launched.launch[block]], launched.start_ns[block]
+        np.minimum.at(first, step, start_ns)
+        np.maximum.at(last, step, start_ns + launched.duration_ns[block])
     return sorted(
-        replace(host[step], start_ns=first[step], end_ns=last[step])
-        for step in np.unique(steps).tolist()
+        replace(step, start_ns=start_ns, end_ns=end_ns)
+        for step, start_ns, end_ns in zip(host, first.tolist(), last.tolist(), strict=False)
+        if start_ns <= end_ns
     )
 
 

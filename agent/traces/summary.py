@@ -38,7 +38,7 @@ from agent.traces.ranks import (
     stem_of,
 )
 from agent.traces.steps import Launched, place_steps
-from agent.traces.vectors import Vector, column_of, distinct, least_by, most_by, seen, sums_by
+from agent.traces.vectors import Vector, distinct, least_by, most_by, seen, sums_by
 from agent.traces.walk import readable
 
 _WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
@@ -89,9 +89,9 @@ def _summarise_rank(
     merged: Mapping[str, tuple[str, int | None]],
 ) -> RankTrace:
     links = link_launches(rank)
-    signatures, ids = _sign(collector, rank, links)
     if not collector.context:
-        _forget_links(rank, links)
+        _forget_spans(rank)
+    signatures, ids = _sign(collector, rank, links)
     timeline = measure(rank.kernels)
     steps = _steps(rank, links, timeline.origin_ns)
     table = _table(rank, signatures, ids, timeline)
@@ -137,11 +137,10 @@ def _summarise_rank(
     )
 
 
-def _forget_links(rank: RankColumns, links: Links) -> None:
-    """Drop what only led to the signatures: operators and ids are a third of the memory."""
-    rank.operators = SpanColumns()
+def _forget_spans(rank: RankColumns) -> None:
+    """Drop what only led to the links: spans of operators and ids are a third of the memory."""
+    rank.operators = SpanColumns(rank.operators.what)
     rank.kernels.external_id = array("q")
-    links.operator = array("i")
 
 
 def _recorded_shapes(metadata: Mapping[str, object]) -> bool:
@@ -157,7 +156,7 @@ def _sign(
     sizes = (max(_WORK) + 1, len(collector.operators.ids) + 1, 2)
     names, works, replayed = seen(kernels.name), seen(kernels.work), seen(links.replayed)
     operators = seen(links.operator)
-    kinds = np.append(seen(rank.operators.what).astype(np.int64) + 1, 0)  # what -1 finds
+    kinds = np.append(seen(rank.operators.what).astype(np.int32) + 1, 0)  # what -1 finds
 
     def code(block: slice) -> Vector:
         parts = works[block], kinds[operators[block]], replayed[block]
@@ -168,7 +167,8 @@ def _sign(
     ordered = sorted(set(signatures))
     number = {signature: at for at, signature in enumerate(ordered)}
     renumber = np.array([number[signature] for signature in signatures], np.uint32)
-    return tuple(ordered), column_of(renumber[seen(ids)], "I")
+    np.take(renumber, seen(ids), out=seen(ids))
+    return tuple(ordered), ids
 
 
 def _append_digit(code: Vector, digit: tuple[Vector, int]) -> Vector:

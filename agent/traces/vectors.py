@@ -43,9 +43,13 @@ def column_of(values: Vector, typecode: Literal["q", "i", "I"]) -> array[int]:
     return column
 
 
-def total(values: Vector) -> int:
-    """Add non-negative values; exact, whatever they add up to."""
-    return (int((values >> 32).sum()) << 32) + int((values & _LOW).sum())
+def total(values: Vector, chosen: Mask) -> int:
+    """Add the chosen of some non-negative values; exact, whatever they add up to."""
+    low = high = 0
+    for block in blocks(len(values)):
+        low += int(np.sum(values[block] & _LOW, where=chosen[block]))
+        high += int(np.sum(values[block] >> 32, where=chosen[block]))
+    return (high << 32) + low
 
 
 def sums_by(groups: Vector, values: Vector, n_groups: int) -> list[int]:
