@@ -180,8 +180,8 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
 
 
 def follow_capturing(place: Workplace) -> None:
-    for checkout in ("sglang", "aiter"):
-        checkouts.commit_tree(place.folder / checkout, {"README.md": b"A checkout.\n"}, "first")
+    place.play("label-agent demo --folder demo && mv demo/tinyserve sglang")
+    checkouts.commit_tree(place.folder / "aiter", {"README.md": b"A checkout.\n"}, "first")
     commands = [command.text for command in shell_commands(CAPTURING)]
     load = next(text for text in commands if text.startswith(LOAD))
     for command, after in zip(commands, [*commands[1:], ""], strict=True):
@@ -193,13 +193,14 @@ def follow_capturing(place: Workplace) -> None:
 
 def test_each_way_of_capturing_leaves_what_the_page_says(captured: Workplace):
     one = r"[\d.]+-TP-\d\.trace\.json\.gz"
+    by_stage = r"[\d.]+-TP-\d-(?:EXTEND|DECODE)\.trace\.json\.gz"
     made = {
         "fp8": one,
-        "fp8-stages": r"[\d.]+-TP-\d-(?:EXTEND|DECODE)\.trace\.json\.gz",
+        "fp8-stages": by_stage,
         "fp8-script": rf"[\d.]+(?:/(?:{one}|server_args\.json))?",
         "fp8-load": rf"[\d.]+(?:/{one})?",
         "fp8-between": one,
-        "fp8-names": one,
+        "fp8-names": by_stage,
     }
     for folder, pattern in made.items():
         names = captured.files(folder)
@@ -212,7 +213,7 @@ def test_each_way_of_capturing_leaves_what_the_page_says(captured: Workplace):
 )
 def test_each_capture_is_read_rank_by_rank(captured: Workplace, run: str):
     document = json.loads(captured.play(f"label-agent label --json /captures/{run}"))
-    stages = 2 if run == "fp8-stages" else 1
+    stages = 2 if run in {"fp8-stages", "fp8-names"} else 1
     assert len(document["ranks"]) == RANKS * stages
     assert {warning["code"] for warning in document["warnings"]} <= {"TR043"}
 
@@ -221,6 +222,16 @@ def test_a_capture_by_stage_is_compared_by_stage(captured: Workplace):
     said = captured.play("label-agent diff /captures/fp8-stages /captures/fp8-stages --by stage")
     assert "=== DECODE" in said
     assert "=== EXTEND" in said
+
+
+def test_the_capture_with_graphs_off_tells_where_kernels_come_from(captured: Workplace):
+    """The checkout is the one whose kernels and frames the made traces have."""
+    commands = [command.text for command in shell_commands(CAPTURING)]
+    (propose,) = [text for text in commands if text.startswith("label-agent propose")]
+    found = re.findall(r"^pending +(L\d) +(\w+)", captured.play(propose), re.MULTILINE)
+    assert sorted(found) == [("L3", "MLA"), ("L4", "RoPE"), ("L4", "TopK")]
+    document = json.loads(captured.play("label-agent label --json /captures/fp8-names"))
+    assert {"CastFromFP8", "CastToFP8"} <= {row["id"] for row in document["categories"]}
 
 
 def test_captures_of_other_profilers_are_read(captured: Workplace):
