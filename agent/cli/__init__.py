@@ -97,7 +97,9 @@ def _silence_stdout() -> None:
 def run() -> None:
     """Run as a console script.
 
-    The collector of cycles looks rarely: commands are short, and their values hold no cycles.
+    The collector of cycles looks rarely: commands are short, and their values hold no cycles. numpy
+    need not start threads for linear algebra that nothing here does.
     """
     gc.set_threshold(_COLLECT_EVERY)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(main())
