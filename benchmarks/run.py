@@ -62,7 +62,8 @@ diff.generate_diff_stats()
 print(len(diff.diff_stats_df))
 """
 PEERS = {"HolisticTraceAnalysis": HTA, "TraceLens": TRACELENS}
-ON_PYPI = "HolisticTraceAnalysis"
+FROM = ("HolisticTraceAnalysis", "git+https://github.com/AMD-AGI/TraceLens")
+"""Where pip finds them; the `tracelens` of PyPI is another program."""
 SHAPES = (
     ("--mix", "stack"),
     ("--mix", "graph"),
@@ -191,7 +192,8 @@ def peers_python(folder: Path) -> str:
     home = folder / "peers"
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     python = str(home / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "-q", "install", ON_PYPI], check=False)
+    for source in FROM:
+        subprocess.run([python, "-m", "pip", "-q", "install", source], check=False)
     return python
 
 
