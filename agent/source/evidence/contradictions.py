@@ -53,9 +53,11 @@ _OTHER_DEVICE = re.compile(
 )
 _ON_DEVICE = re.compile(
     r"(?:.*\. )?is_(cpu|npu|xpu|hpu|mps|meta)(?: \( \))?"
-    r"|[\w .()]*\b(?:device|type|platform|device_type)(?: \))?"
-    r" == [\"'](cpu|npu|xpu|hpu|mps|tpu|meta)[\"']"
+    r"|(?:[\w .()]*\b(?:device|type|platform|device_type)(?: \))? ==|case)"
+    r" [\"'](cpu|npu|xpu|hpu|mps|tpu|meta)[\"']"
 )
+_BUILT_FOR = re.compile(r"(?:bool\()?torch\.version\.(hip|cuda)\)?(isNone|isnotNone)?")
+_ATTENTION = re.compile(r"(?:\w+\.)*attention_backend(==|!=)[\"'](\w+)[\"']")
 _DEBUG = re.compile(r"(?<![A-Za-z])debug(?:ging)?(?![A-Za-z])", re.IGNORECASE)
 _DENIES = re.compile(r"!=|\bnot in\b")
 _MAX_HOPS = 3
@@ -90,6 +92,10 @@ class Contradictions:
         found = found or tuple(self._of_function(file, site))
         found = found or tuple(self._of_guards(file, all_guards(site.chain), site.line))
         return found or tuple(self._of_callers(file, site, 0, frozenset()))
+
+    def of_definition(self, file: SourceFile, chain: Sequence[Node], line: int) -> Finding | None:
+        """Say what around a definition contradicts the run: `if is_cuda():` above a kernel."""
+        return next(self._of_guards(file, all_guards(chain), line), None)
 
     def of_debugging(self, file: SourceFile, site: Site) -> Finding | None:
         """Warn that a site runs only where somebody debugs: by a switch, or by its function."""
@@ -194,10 +200,38 @@ class Contradictions:
         if not positive and self._excludes(text):
             message = f"{shown} excludes {self._arch}"
             yield Finding("E_ARCH_GUARD", message, location=where)
+        yield from self._of_torch(atom, shown, where)
+        yield from self._of_attention(atom, shown, where)
         mla = self._model and _MLA_FLAGS.search(text) and "==" not in text
         if mla and positive != (self._model == "MLA"):
             message = f"{shown} contradicts a run of the {self._model} model family"
             yield Finding("E_MODEL_GUARD", message, location=where)
+
+    def _of_attention(self, atom: str, shown: str, where: str) -> Iterator[Finding]:
+        """Say that a condition asks for another attention backend, or for none but the run's."""
+        asked = _ATTENTION.fullmatch("".join(atom[1:].split()))
+        if asked is None or not self._attention:
+            return
+        wanted = (asked.group(1) == "==") == atom.startswith("+")
+        if wanted != (asked.group(2) == self._attention):
+            needed = asked.group(2) if wanted else f"another than {asked.group(2)}"
+            message = f"{shown} asks for {needed}; the run used {self._attention}"
+            yield Finding("E_BACKEND_MISMATCH", message, location=where)
+
+    def _of_torch(self, atom: str, shown: str, where: str) -> Iterator[Finding]:
+        """Say what PyTorch's own tests of the build and of a GPU contradict."""
+        text, holds = "".join(atom[1:].split()), atom[0] == "+"
+        if text == "torch.cuda.is_available()" and not holds:
+            message = f"{shown}: without a GPU no kernel runs"
+            yield Finding("E_BACKEND_MISMATCH", message, location=where)
+        found = _BUILT_FOR.fullmatch(text)
+        if found is None or not self._backend:
+            return
+        vendor = {"hip": "rocm", "cuda": "cuda"}[found.group(1)]
+        there = holds != (found.group(2) == "isNone")
+        if there != (vendor == self._backend):
+            message = f"{shown}: PyTorch for {self._backend} is otherwise"
+            yield Finding("E_BACKEND_MISMATCH", message, location=where)
 
     def _excludes(self, text: str) -> bool:
         """Tell whether a plain flag names the run's architecture."""

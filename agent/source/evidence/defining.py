@@ -15,10 +15,13 @@ from agent.source.definitions import Definitions, spaces_agree
 from agent.source.evidence.case import Case
 from agent.source.evidence.contradictions import run_backend
 from agent.source.evidence.items import Item
+from agent.source.evidence.liveness import never_reached
 from agent.source.names import kernel_ref, template_arguments
+from agent.source.native.conditions import vendor_at
 from agent.source.native.structure import native_file
 from agent.source.native.tables import table_arch
 from agent.source.native.templates import arity_agrees
+from agent.source.parse import ancestors
 from agent.source.paths import is_python
 from agent.source.reach import Link
 
@@ -79,7 +82,7 @@ def _check_row(case: Case, item: Item) -> None:
 
 
 def _check_definition(case: Case, item: Item, definition: Definition) -> None:
-    if not check_named(case, item):
+    if not check_named(case, item) or not _check_around(case, item):
         return
     if not case.links.launched(item):
         what = "a helper that other kernels inline" if item.kernel else "never launched here"
@@ -89,6 +92,23 @@ def _check_definition(case: Case, item: Item, definition: Definition) -> None:
     if item.head is not None:
         check_built(case, item)
     _check_unique(case, item, definition)
+
+
+def _check_around(case: Case, item: Item) -> bool:
+    """Say when what stands around a definition in Python never lets it be, or not in this run."""
+    if item.kernel is None or item.file is None:
+        return True
+    tree = case.work.trees.tree(item.file, "python")
+    function = item.kernel.function
+    if tree is None:
+        return True
+    chain = ancestors(tree.root_node, function.start_byte, function.end_byte)
+    if why := never_reached(chain):
+        item.refuse("E_UNREACHABLE", f"{function.name} {why}")
+        return False
+    wrong = case.contradictions.of_definition(item.file, chain, function.line)
+    item.findings.extend([wrong] if wrong is not None else [])
+    return wrong is None
 
 
 def check_named(case: Case, item: Item) -> bool:
@@ -131,10 +151,16 @@ def _accepts(item: Item, name: str) -> bool:
 
 
 def check_built(case: Case, item: Item) -> None:
-    """Ask the build manifests for a native file."""
+    """Ask the build manifests for a native file, and the preprocessor for the place in it."""
     if item.file is None or item.definitions is None or is_python(item.file.path):
         return
     backend, _ = run_backend(case.context)
+    offset = item.head.offset if item.head is not None else -1
+    offset = item.native_sites[0].offset if item.native_sites else offset
+    vendor = vendor_at(native_file(item.file.text).code, offset)
+    if backend and vendor and vendor != backend:
+        message = f"the preprocessor keeps this for {vendor}; the run is on {backend}"
+        item.refuse("E_BACKEND_MISMATCH", message)
     built = case.work.manifests(item.definitions).backends(item.file.path)
     if backend and backend not in built:
         item.refuse("E_NOT_BUILT", f"{item.file.path} is in no build manifest for {backend}")

@@ -26,6 +26,7 @@ from agent.source.evidence.items import Item, read_item
 from agent.source.evidence.liveness import never_runs
 from agent.source.evidence.othersites import other_sites
 from agent.source.evidence.pins import pinned
+from agent.source.evidence.switches import never_set
 from agent.source.names import origin_of
 from agent.source.native.tables import table_arch
 from agent.source.python.inductor import inductor_findings
@@ -159,6 +160,8 @@ def _check_emission(case: Case, item: Item) -> None:
         case.proven.add("GUARD")
     if why := never_runs(item.region.sites[0]):
         item.refuse("E_UNREACHABLE", f"{item.region.qualname} {why}")
+    elif switch := never_set(case.bundles, item.file, item.region.sites[0]):
+        item.refuse("E_UNREACHABLE", f"it is behind {switch}, which is off and which nothing sets")
     elif not case.links.used(item.file, item.region):
         hint = "where another checkout calls it, name that with --repo too"
         item.refuse("E_UNREACHABLE", f"no runtime code uses {item.region.qualname}", hint=hint)

@@ -67,6 +67,8 @@ class Links:
         name = item.kernel.function.name
         if site.kind != "launch" and item.kernel.origin != "flydsl":
             return False
+        if "." in item.kernel.function.qualname and file != item.file:
+            return False
         return any(
             self._resolves(file, receiver, word, item)
             for receiver, word in self._called(file, site)

@@ -56,8 +56,8 @@ def snippet_problem(file: SourceFile, evidence: Evidence, last: int = 0) -> Find
     """Say how a quoted snippet differs from the cited lines; None when it is what stands there.
 
     Whitespace may differ, and comments of the file may be left out. A comment that the file does
-    not have is text nobody wrote there: `E_SNIPPET_RAW`. Whole lines may be short, a part of one
-    may not. `last` is where the cited statement ends.
+    not have is text nobody wrote there: `E_SNIPPET_RAW`. Whole cited lines may be short, a part of
+    one may not. `last` is where the cited statement ends.
     """
     if not evidence.snippet:
         return None
@@ -67,7 +67,8 @@ def snippet_problem(file: SourceFile, evidence: Evidence, last: int = 0) -> Find
     where = f"{file.path}:{evidence.lines[0]}"
     quoted = tokens(evidence.snippet, python=python, comments=False)
     short = len("".join(quoted)) < _MIN_SNIPPET or len(quoted) < _MIN_TOKENS
-    if short and not _is_whole_lines(text, quoted, python=python):
+    cited = "\n".join(file.lines(first, end))
+    if short and not _is_whole_lines(cited, quoted, python=python):
         message = f"the snippet {evidence.snippet[:40]!r} is too short to be evidence"
         return Finding("E_SNIPPET", message, "error", where)
     if not _holds(tokens(text, python=python, comments=False), quoted):

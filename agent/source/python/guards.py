@@ -17,6 +17,7 @@ from agent.source.parse import text_of
 _JUMPS = frozenset({"return_statement", "raise_statement", "continue_statement", "break_statement"})
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"]*\"|'[^']*'|[=!<>]=|\S")
 _FUNCTIONS = frozenset({"function_definition", "lambda"})
+_EXITS = re.compile(r"(?:sys\.exit|os\._exit|exit|quit|os\.abort)\(")
 _MAX_NESTED = 24
 _MAX_GUARDS = 200
 _FLIPPED = {
@@ -53,8 +54,8 @@ def jump_before(chain: Sequence[Node]) -> str:
         for statement in block.named_children:
             if statement.start_byte >= child.start_byte:
                 break
-            if statement.type in _JUMPS:
-                return statement.type.removesuffix("_statement")
+            if leaving := _leaving(statement, 0):
+                return leaving
     return ""
 
 
@@ -147,22 +148,47 @@ def _leaves(statement: Node) -> bool:
 
 
 def _always_leaves(block: Node | None, depth: int) -> bool:
+    """Tell whether the last statement of a block leaves, whichever way is taken through it."""
     inner = [node for node in block.named_children if node.type != "comment"] if block else []
-    if not inner or depth > _MAX_NESTED:
-        return False
-    last = inner[-1]
-    if last.type in _JUMPS:
-        return True
-    if last.type == "with_statement":
-        return _always_leaves(last.child_by_field_name("body"), depth + 1)
-    if last.type != "if_statement":
-        return False
-    branches = [last.child_by_field_name("consequence")]
-    for other in last.children_by_field_name("alternative"):
+    return bool(inner) and bool(_leaving(inner[-1], depth))
+
+
+def _leaving(statement: Node, depth: int) -> str:
+    """Name what always leaves the block of a statement when that has run; "" for what may go on."""
+    said = ""
+    match statement.type:
+        case kind if kind in _JUMPS:
+            said = kind.removesuffix("_statement")
+        case "expression_statement" if _EXITS.match(text_of(statement)):
+            said = text_of(statement).partition("(")[0]
+        case "while_statement" if _is_endless(statement):
+            said = "an endless loop"
+        case "with_statement" if depth < _MAX_NESTED:
+            body = statement.child_by_field_name("body")
+            said = "a `with` that leaves" if _always_leaves(body, depth + 1) else ""
+        case "if_statement" if depth < _MAX_NESTED and _leaves_either_way(statement, depth):
+            said = "an `if` that leaves either way"
+    return said
+
+
+def _leaves_either_way(statement: Node, depth: int) -> bool:
+    branches = [statement.child_by_field_name("consequence")]
+    for other in statement.children_by_field_name("alternative"):
         field = "consequence" if other.type == "elif_clause" else "body"
         branches.append(other.child_by_field_name(field))
-    total = any(one.type == "else_clause" for one in last.children_by_field_name("alternative"))
+    last = statement.children_by_field_name("alternative")[-1:]
+    total = any(one.type == "else_clause" for one in last)
     return total and all(_always_leaves(one, depth + 1) for one in branches)
+
+
+def _is_endless(statement: Node) -> bool:
+    condition = statement.child_by_field_name("condition")
+    text = text_of(statement)
+    return (
+        condition is not None
+        and text_of(condition) in ("True", "1")
+        and re.search(r"\b(?:break|return|yield|raise)\b", text) is None
+    )
 
 
 def _condition(statement: Node, *, positive: bool) -> Iterator[str]:

@@ -56,6 +56,22 @@ NEVER = {
     "a local function nobody calls": "def run(x):\n    def local(x):\n        LAUNCH\n    return x\n",
     "a lambda nobody calls": "def run(x):\n    later = lambda: LAUNCH\n    return x\n",
     "a lambda given to nobody": "def run(x):\n    (lambda: LAUNCH)\n    return x\n",
+    "a generator nobody asks": "def run(x):\n    (LAUNCH for _ in x)\n",
+    "a loop over nothing": "def run(x):\n    for _ in []:\n        LAUNCH\n",
+    "a loop of no rounds": "def run(x):\n    for _ in range(0):\n        LAUNCH\n",
+    "behind an end of the process": "import sys\n\n\ndef run(x):\n    sys.exit(1)\n    LAUNCH\n",
+    "behind an endless loop": "def run(x):\n    while True:\n        pass\n    LAUNCH\n",
+    "behind two returns": (
+        "def run(x):\n    if x:\n        return 1\n    else:\n        return 2\n    LAUNCH\n"
+    ),
+    "behind a return within": "def run(x):\n    with x as y:\n        return y\n    LAUNCH\n",
+    "on another system": "import sys\n\n\ndef run(x):\n    if sys.platform == 'win32':\n        LAUNCH\n",
+    "a function defined again": "def run(x):\n    LAUNCH\n\n\ndef run(x):\n    return x\n",
+    "a method defined again": (
+        "class A:\n    def go(self, x):\n        LAUNCH\n\n    def go(self, x):\n        return x\n\n\n"
+        "def run(x):\n    A().go(x)\n"
+    ),
+    "a switch nothing sets": "USE = False\n\n\ndef run(x):\n    if USE:\n        LAUNCH\n",
     "warm-up": "def warmup_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    warmup_scale(x)\n",
     "tuning": "def autotune_scale(x):\n    LAUNCH\n\n\ndef run(x):\n    autotune_scale(x)\n",
     "measured": "def run(x):\n    triton.testing.do_bench(lambda: LAUNCH)\n",
@@ -72,6 +88,8 @@ NO_GPU = {
     "a tensor": "def run(x):\n    if x.is_cpu:\n        LAUNCH\n",
     "a device": 'def run(x):\n    if x.device.type == "cpu":\n        LAUNCH\n',
     "a module": "if is_xpu():\n    def run(x):\n        LAUNCH\n",
+    "no GPU": "def run(x):\n    if not torch.cuda.is_available():\n        LAUNCH\n",
+    "a case": "def run(x):\n    match x.device.type:\n        case 'cpu':\n            LAUNCH\n",
 }
 OTHER = {
     "a parameter of that name": "def run(x, scale_kernel):\n    LAUNCH\n",
@@ -108,6 +126,23 @@ RUNS = {
         "from server import kernels\n\nkernels.scale_kernel = tuned(kernels.scale_kernel)\n\n\n"
         "def run(x):\n    kernels.LAUNCH\n"
     ),
+    "behind a switch that is set": (
+        "USE = False\n\n\ndef use():\n    global USE\n    USE = True\n\n\ndef run(x):\n    if USE:\n        LAUNCH\n"
+    ),
+    "behind a switch of another module": (
+        "OTHER_SETS = False\n\n\ndef run(x):\n    if OTHER_SETS:\n        LAUNCH\n"
+    ),
+    "a switch that is on": "USE = True\n\n\ndef run(x):\n    if USE:\n        LAUNCH\n",
+    "behind a loop that ends": "def run(x):\n    while True:\n        if x:\n            break\n    LAUNCH\n",
+    "behind a return of some": "def run(x):\n    if x:\n        return 1\n    elif x is None:\n        return 2\n    LAUNCH\n",
+    "a setter beside its property": (
+        "class A:\n    @property\n    def go(self):\n        LAUNCH\n\n    @go.setter\n    def go(self, x):\n"
+        "        return x\n\n\ndef run(x):\n    A().go\n"
+    ),
+    "defined either way": (
+        "if is_it():\n    def run(x):\n        LAUNCH\nelse:\n    def run(x):\n        return x\n"
+    ),
+    "a generator that is asked": "def run(x):\n    list(LAUNCH for _ in x)\n",
     "plainly": "def run(x):\n    LAUNCH\n",
     "behind a check": "def run(x):\n    if x is None:\n        raise ValueError\n    LAUNCH\n",
     "a local function": "def run(x):\n    def local(x):\n        LAUNCH\n    local(x)\n",
@@ -140,7 +175,19 @@ NOT_DEBUGGING = {
     "another mode": 'def run(x):\n    if x.mode != "debug":\n        LAUNCH\n',
     "a longer word": "def run(x):\n    if x.debugger_free:\n        LAUNCH\n",
 }
-CASES = {**NEVER, **NO_GPU, **OTHER, **RUNS, **DEBUGGING, **NOT_DEBUGGING}
+FOR_OTHERS = {
+    "of CUDA": "def run(x):\n    if torch.version.hip is None:\n        LAUNCH\n",
+    "of no ROCm": "def run(x):\n    if torch.version.hip:\n        return x\n    LAUNCH\n",
+    "another attention": 'def run(x):\n    if x.attention_backend == "triton":\n        LAUNCH\n',
+    "not this attention": 'def run(x):\n    if x.args.attention_backend != "aiter":\n        LAUNCH\n',
+}
+FOR_THIS = {
+    "of ROCm": "def run(x):\n    if torch.version.hip is not None:\n        LAUNCH\n",
+    "of no CUDA": "def run(x):\n    if torch.version.cuda is None:\n        LAUNCH\n",
+    "this attention": 'def run(x):\n    if x.attention_backend == "aiter":\n        LAUNCH\n',
+    "not another attention": 'def run(x):\n    if x.attention_backend != "triton":\n        LAUNCH\n',
+}
+CASES = {**FOR_OTHERS, **FOR_THIS, **NEVER, **NO_GPU, **OTHER, **RUNS, **DEBUGGING, **NOT_DEBUGGING}
 
 
 def _path(name: str) -> str:
@@ -157,7 +204,7 @@ def _text(name: str) -> str:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitSourceIndex]:
     folder = tmp_path_factory.mktemp("live") / "server"
     folder.mkdir()
-    uses = "".join(
+    uses = "import server.ops\n\nserver.ops.OTHER_SETS = True\n" + "".join(
         f"from server.case_{number} import run as run_{number}\n\nrun_{number}(1)\n"
         for number in range(len(CASES))
     )
@@ -169,7 +216,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitSourceIndex]
     index.close()
 
 
-def codes(index: GitSourceIndex, name: str) -> set[str]:
+def codes(index: GitSourceIndex, name: str, run: RunContext | None = None) -> set[str]:
     """Examine the launch of a case as an emission of `scale_kernel`."""
     (repo,) = index.repos()
     line = line_of(_text(name), LAUNCH)
@@ -178,7 +225,7 @@ def codes(index: GitSourceIndex, name: str) -> set[str]:
             Evidence("definition", "server", repo.commit, "server/kernels.py", (5, 5)),
             Evidence("emission", "server", repo.commit, _path(name), (line, line)),
         ),
-        names=("scale_kernel",), category="Elementwise", context=RunContext(),
+        names=("scale_kernel",), category="Elementwise", context=run or RunContext(),
     )  # fmt: skip
     return {one.code for one in found.findings}
 
@@ -191,6 +238,20 @@ def test_a_launch_that_never_runs_is_no_evidence(server: GitSourceIndex, name: s
 @pytest.mark.parametrize("name", NO_GPU)
 def test_a_launch_for_other_hardware_is_no_evidence(server: GitSourceIndex, name: str) -> None:
     assert codes(server, name) == {"E_BACKEND_MISMATCH"}
+
+
+ON_AITER = RunContext("rocm", "gfx942", "aiter")
+
+
+@pytest.mark.parametrize("name", FOR_OTHERS)
+def test_a_launch_for_another_run_is_no_evidence(server: GitSourceIndex, name: str) -> None:
+    assert codes(server, name, ON_AITER) == {"E_BACKEND_MISMATCH"}
+    assert codes(server, name) == set()
+
+
+@pytest.mark.parametrize("name", FOR_THIS)
+def test_a_launch_for_this_run_is_evidence(server: GitSourceIndex, name: str) -> None:
+    assert codes(server, name, ON_AITER) == set()
 
 
 @pytest.mark.parametrize("name", OTHER)
