@@ -17,6 +17,7 @@ from agent.source.native.calls import pasted
 from agent.source.native.sites import NativeSite, launches_of
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
+from agent.source.python.aliases import assigned_names
 from agent.source.python.meaning import Meanings
 from agent.source.python.sites import Region, Site, binds_locally, sites_named
 from agent.source.python.text import py_text
@@ -155,30 +156,11 @@ class Links:
         before = spelled[: spelled.rfind(site.symbol)] if site.symbol in spelled else ""
         pure = re.fullmatch(r"(?:[A-Za-z_]\w*\.)*", before)
         receiver = before.rstrip(".") if pure else None
-        aliases = self._aliases(file, site)
+        variable = site.callee.rpartition(".")[2] or site.callee
+        aliases = assigned_names(file.text, variable)
         if receiver == "" and binds_locally(site):
             return list(aliases)
         return [(receiver, site.symbol), *aliases]
-
-    def _aliases(self, file: SourceFile, site: Site) -> tuple[Called, ...]:
-        """Give what the variable a site calls may stand for: `k = a if c else b; k[grid](...)`."""
-        found: list[Called] = []
-        head = site.callee.rpartition(".")[2] or site.callee
-        pattern = re.compile(
-            rb"(?m)^[ \t]*(?:self\.)?"
-            + re.escape(head.encode())
-            + rb"[ \t]*(?::[^=\n]+)?=[ \t]*([^=\n][^\n]*(?:\n[^\n]*){0,3})"
-        )
-        for match in pattern.finditer(file.text):
-            value = _statement(match.group(1))
-            if b"(" in value.split(b"\n")[0] and not re.search(
-                rb"partial|jit|autotune|\bif\b|^\($", value.split(b"\n")[0]
-            ):
-                continue
-            for dotted in re.findall(rb"[A-Za-z_][\w.]{3,}", value):
-                receiver, _, word = dotted.decode().rpartition(".")
-                found.append((receiver, word))
-        return tuple(dict.fromkeys(found))[:24]
 
     def _given_as(self, file: SourceFile, receiver: str | None, name: str) -> tuple[str, ...]:
         """Give what a name may be called where it is defined: what an import renamed has a name."""
@@ -256,21 +238,6 @@ def _mentions_launch(file: SourceFile, name: str) -> bool:
         used = next(native_callers(file, name), None) is not None
         return used or bool(launches_of(file, name))
     return any(one.how == "string" for one in py_text(file.text).mentions(whole_word(name)))
-
-
-def _statement(text: bytes) -> bytes:
-    """Give the lines of a text up to where its first statement ends."""
-    lines: list[bytes] = []
-    opened = 0
-    for line in text.split(b"\n"):
-        lines.append(line)
-        code = line.partition(b"#")[0].rstrip()
-        opened += sum(map(code.count, (b"(", b"[", b"{"))) - sum(
-            map(code.count, (b")", b"]", b"}"))
-        )
-        if opened <= 0 and not code.endswith(b"\\"):
-            break
-    return b"\n".join(lines)
 
 
 def _launch_follows(text: bytes, end: int) -> bool:

@@ -20,10 +20,12 @@ def is_overridden(bundles: Sequence[Definitions], qualname: str) -> bool:
     *owners, method = qualname.split(".")
     if len(owners) != 1 or not owners[0][:1].isupper():
         return False
-    derived = list(_derived(bundles, owners[0]))
-    return bool(derived) and all(
-        head is not None and _replaces(file, head, method) for file, head in derived
-    )
+    derived = False
+    for file, head in _derived(bundles, owners[0]):
+        if head is None or not _replaces(file, head, method):
+            return False
+        derived = True
+    return derived
 
 
 def _derived(

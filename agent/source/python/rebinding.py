@@ -35,6 +35,9 @@ def is_attribute_rebound(text: bytes, receiver: str, name: str) -> bool:
 def _assigned_at(text: bytes, spelled: str) -> int:
     """Give where the last top-level assignment of a name stands whose value does not mention it."""
     last = -1
+    literal = spelled.encode("utf-8", "replace")
+    if b"\n" + literal not in text and not text.startswith(literal):
+        return last
     word = whole_word(spelled.rpartition(".")[2])
     for match in _assignment(spelled).finditer(text):
         if word.search(match.group(1)) is None and py_text(text).noise_at(match.start()) is None:
