@@ -40,7 +40,7 @@ def gather_context(
     A replayed kernel has none: what is open around a graph launch is the replay, not its cause.
     """
     launches: dict[int, set[Signature]] = {}
-    for signature, launch in zip(signature_of, links.launch, strict=True):
+    for signature, launch in zip(signature_of, links.launch.tolist(), strict=True):
         if launch != UNKNOWN and not signature.replayed:
             launches.setdefault(launch, set()).add(signature)
     frames = _frames(collector, rank, launches)
@@ -94,7 +94,7 @@ def _shapes(
 ) -> dict[Signature, tuple[str, ...]]:
     dims = [operator[2] for operator in collector.operators.ids]
     counts: dict[Signature, Counter[str]] = {}
-    for signature, operator in zip(signature_of, links.operator, strict=True):
+    for signature, operator in zip(signature_of, links.operator.tolist(), strict=True):
         if operator != UNKNOWN and (raw := dims[rank.operators.what[operator]]):
             counts.setdefault(signature, Counter())[raw.decode("utf-8", "replace")] += 1
     return {signature: _most_common(seen, MAX_SHAPES) for signature, seen in counts.items()}

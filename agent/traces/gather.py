@@ -31,7 +31,7 @@ from agent.errors import TraceError
 from agent.traces import odd
 from agent.traces.collect import UNKNOWN, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
-from agent.traces.link import IdIndex, Links
+from agent.traces.link import NO_LINKS, IdIndex, Links
 from agent.traces.measure import Timeline, measure
 from agent.traces.numbers import INT64_MAX
 from agent.traces.ranks import parse_file_name, stem_of
@@ -134,7 +134,7 @@ class Events:
             timeline = replace(timeline, clipped=ClippedTotal())
         table = self._table(timeline, name_of)
         replays = _replays(table, self.launches.graphs)
-        links = Links(array("i"), array("i"), b"", replays=replays)
+        links = Links(*NO_LINKS, replays=replays)
         named = parse_file_name(info.source)
         return RankTrace(
             label=label or named.label or stem_of(info.source),

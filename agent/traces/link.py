@@ -11,7 +11,6 @@ The rules (observed in 368 public traces):
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ import numpy as np
 
 from agent.core.kernels import GraphReplays
 from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, RankColumns, SpanColumns
-from agent.traces.vectors import Mask, Vector, blocks, column_of, seen, total
+from agent.traces.vectors import Mask, Vector, blocks, seen, total
 
 _SPARSE = 8
 """Ids spread wider than this per entry are looked up in order instead of in a dense table."""
@@ -30,12 +29,16 @@ _SPARSE = 8
 class Links:
     """One entry per kernel: index of its operator and launch or -1, and whether it was replayed."""
 
-    operator: array[int]
-    launch: array[int]
-    replayed: bytes
+    operator: Vector
+    launch: Vector
+    replayed: Mask
     n_launches: int = 0
     by_enclosure: bool = False
     replays: GraphReplays = field(default_factory=GraphReplays)
+
+
+NO_LINKS = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.bool_))
+"""The columns of `Links` where nothing is known of launches."""
 
 
 class IdIndex:
@@ -114,9 +117,9 @@ def link_launches(rank: RankColumns) -> Links:
     _fill_by_enclosure(rank, launch_of, replayed, operator)
     graphs = set(np.flatnonzero(is_graph).tolist())
     return Links(
-        column_of(operator, "i"),
-        column_of(launch_of, "i"),
-        replayed.tobytes(),
+        operator,
+        launch_of,
+        replayed,
         n_launches=int(np.count_nonzero(flags & COUNTED)),
         by_enclosure=by_enclosure,
         replays=_replays(rank, launch_of, replayed, graphs - _twins(graphs, launch_of, index)),

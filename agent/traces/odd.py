@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from agent.core.kernels import KernelTable
 from agent.core.proposals import Finding
 from agent.traces.collect import UNKNOWN, RankColumns
@@ -105,7 +107,7 @@ def _replays(links: Links) -> list[tuple[str, str]]:
 
 
 def _unlaunched(rank: RankColumns, links: Links) -> list[tuple[str, str]]:
-    missing = links.launch.count(UNKNOWN)
+    missing = int(np.count_nonzero(links.launch == UNKNOWN))
     if not missing or not len(rank.launches.flags):
         return []
     return [("TR051", f"{missing} of {_events(len(links.launch))} have no launch in the trace")]

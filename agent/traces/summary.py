@@ -154,12 +154,11 @@ def _sign(
     """Give the distinct signatures in order, and for each kernel the number of its own."""
     kernels = rank.kernels
     sizes = (max(_WORK) + 1, len(collector.operators.ids) + 1, 2)
-    names, works, replayed = seen(kernels.name), seen(kernels.work), seen(links.replayed)
-    operators = seen(links.operator)
+    names, works = seen(kernels.name), seen(kernels.work)
     kinds = np.append(seen(rank.operators.what).astype(np.int32) + 1, 0)  # what -1 finds
 
     def code(block: slice) -> Vector:
-        parts = works[block], kinds[operators[block]], replayed[block]
+        parts = works[block], kinds[links.operator[block]], links.replayed[block]
         return reduce(_append_digit, zip(parts, sizes, strict=True), names[block].astype(np.int64))
 
     codes, ids = distinct(code, len(names))
@@ -270,8 +269,8 @@ def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
     if not rank.steps:
         return ()
     kernels = rank.kernels
-    columns = (kernels.start_ns, kernels.duration_ns, rank.launches.start_ns, links.launch)
-    events = Launched(*map(seen, columns))
+    starts, durations = seen(kernels.start_ns), seen(kernels.duration_ns)
+    events = Launched(starts, durations, seen(rank.launches.start_ns), links.launch)
     return place_steps(rank.steps, events, origin_ns)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,17 +30,6 @@ def seen(column: array[int] | bytes | bytearray) -> Vector:
     if isinstance(column, array):
         return np.asarray(column)
     return np.frombuffer(column, np.uint8)
-
-
-def column_of(values: Vector, typecode: Literal["q", "i", "I"]) -> array[int]:
-    """Make a column of an array.
-
-    Raises:
-        ValueError: the typecode cannot hold all that the array's type can.
-    """
-    column = array(typecode)
-    column.frombytes(values.astype(typecode, casting="same_kind", copy=False).tobytes())
-    return column
 
 
 def total(values: Vector, chosen: Mask) -> int:
@@ -70,7 +59,7 @@ def distinct(codes: Callable[[slice], Vector], length: int) -> tuple[list[int], 
     known = np.unique(np.concatenate(of_blocks)) if of_blocks else np.empty(0, np.int64)
     places = array("I")
     for block in blocks(length):
-        places.extend(column_of(np.searchsorted(known, codes(block)).astype(np.uint32), "I"))
+        places.frombytes(np.searchsorted(known, codes(block)).astype(np.uint32).tobytes())
     return known.tolist(), places
 
 

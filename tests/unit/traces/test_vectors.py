@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.traces.numbers import LARGEST_NS
-from agent.traces.vectors import column_of, distinct, least_by, most_by, seen, sums_by, total
+from agent.traces.vectors import distinct, least_by, most_by, seen, sums_by, total
 
 TIMES = st.integers(0, LARGEST_NS)
 GROUPED = st.lists(st.tuples(st.integers(0, 4), TIMES), max_size=50)
@@ -55,7 +55,6 @@ def test_a_column_is_seen_without_a_copy():
     column = array("q", [1, 2])
     seen(column)[0] = 7
     assert column.tolist() == [7, 2]
-    assert column_of(np.array([3, 4], np.int32), "i") == array("i", [3, 4])
 
 
 def test_what_reads_no_trace_does_not_import_numpy():
