@@ -5,13 +5,22 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import json
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from agent.cli import main
+from tests import checkouts
+from tests.capture.pages import other_fences, text_commands
+from tests.replay import runs
+from tests.replay.cassettes import MODEL
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -93,6 +102,46 @@ def test_a_command_in_running_text_has_the_options_it_is_shown_with(page: Path):
         assert name in sections, span
         for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", span):
             assert option in sections[name], span
+
+
+def test_the_command_of_the_page_on_models_is_the_one_that_was_recorded():
+    (command,) = text_commands(DOCS / "models.md")
+    *asked, json_form = runs._asked(f"openai:{MODEL}")
+    pair = ["../traces/fp8", "--baseline", "../traces/bf16"]
+    assert shlex.split(command.text) == ["label-agent", "propose", *pair, *asked]
+    assert json_form == "--json"
+
+
+def test_the_command_of_the_page_on_proposals_judges_the_proposal_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The checkout is no clone of SGLang, so that the page's proposal is rejected, and for that."""
+    page = DOCS / "proposals.md"
+    (command,) = text_commands(page)
+    (shown,) = (body for language, body in other_fences(page) if language == "json")
+    (tmp_path / "proposals.jsonl").write_text(json.dumps(json.loads(shown)), encoding="utf-8")
+    names = "kernel_name\tcategory\n_fwd_grouped_kernel_stage1\tAttention\n"
+    (tmp_path / "names.tsv").write_text(names, encoding="utf-8")
+    event = {"ph": "X", "cat": "kernel", "name": "_fwd_grouped_kernel_stage1", "ts": 1, "dur": 2}
+    trace = {"traceEvents": [{**event, "pid": 0, "tid": 0, "args": {"device": 0, "stream": 0}}]}
+    (tmp_path / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
+    checkouts.commit_tree(tmp_path / "sglang", {"python/x.py": b"def f(): pass\n"}, "first")
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = shlex.split(command.text)
+    assert (program, main(arguments)) == ("label-agent", 1)
+    said = capsys.readouterr().out
+    assert "21c4fc6334d13cbc075504353b9abc3716cc069e" in said
+    assert said.endswith("1 proposal: 0 admitted, 1 rejected\n")
+
+
+def test_the_benchmark_takes_the_options_its_page_gives():
+    (command,) = text_commands(DOCS / "agent-benchmark.md")
+    program, script, *arguments = shlex.split(command.text)
+    asked = [sys.executable, script, "--help"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    options = {argument for argument in arguments if argument.startswith("--")}
+    assert program == "python"
+    assert options <= set(re.findall(r"--[a-z-]+", done.stdout))
 
 
 def masked(text: str) -> str:

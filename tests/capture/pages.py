@@ -38,6 +38,16 @@ def other_fences(page: Path) -> list[tuple[str, str]]:
     return [(fence["language"], fence["body"].strip()) for fence in FENCE.finditer(text)]
 
 
+def text_commands(page: Path) -> list[Command]:
+    """Give the commands that stand in fences of another language and are not generated."""
+    return [
+        Command(page.name, line.strip())
+        for _, body in other_fences(page)
+        for line in body.replace("\\\n", " ").split("\n")
+        if re.match(rf"(?:\$ )?(?:{PROGRAMS}) ", line)
+    ]
+
+
 def spans(page: Path) -> list[Command]:
     """Give the commands that a page names in running text or a table."""
     text = GENERATED.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
