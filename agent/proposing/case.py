@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 
 from agent.core.proposals import Evidence
@@ -12,10 +13,18 @@ from agent.core.text import shown
 from agent.errors import SourceError
 from agent.proposing.actions import FORMS, Form
 from agent.proposing.dossier import Dossier
-from agent.proposing.patterns import cast_pattern, pattern_for
+from agent.proposing.offline import category_told
+from agent.proposing.patterns import COPY_OP, cast_pattern, pattern_for
 from agent.proposing.prompts import Prompt, quoted
 
 MAX_NAME = 600
+_LOOKS = {
+    "ck": "a line that uses its type and the call that leads to it",
+    "aten-cast": "the line that converts, with its guard",
+    "aten": "the line that calls its operator",
+    "inductor": "the @torch.compile function with the operators of its name",
+}
+"""What to look for where nothing was found, by origin; as the system prompt states it."""
 _BEFORE, _AFTER = 1, 3
 
 
@@ -30,8 +39,11 @@ def system_text(
     return prompt.filled(categories=described, actions=actions)
 
 
-def case_text(prompt: Prompt, dossier: Dossier, source: SourceIndex | None) -> str:
+def case_text(
+    prompt: Prompt, dossier: Dossier, source: SourceIndex | None, categories: Collection[str]
+) -> str:
     """Give one family's case; without a source index no text of a checkout is in it."""
+    told = category_told(dossier)
     return prompt.filled(
         summary=_summary(dossier),
         names=quoted(_names(dossier), limit=MAX_NAME),
@@ -39,6 +51,7 @@ def case_text(prompt: Prompt, dossier: Dossier, source: SourceIndex | None) -> s
         frames=quoted(_frames(dossier)) if dossier.frames else "(no stacks were recorded)",
         candidates=_candidates(dossier, source),
         context=_context(dossier),
+        words=f"They point to {told}." if told in categories else "",
         next=_next(dossier),
     )
 
@@ -57,16 +70,30 @@ def _action(form: type[Form]) -> str:
 def _next(dossier: Dossier) -> str:
     """Say what is nearest to be done: with evidence at hand, a proposal."""
     if not dossier.candidates:
+        look = _LOOKS.get(dossier.origin, "the definition and its launch")
         return (
-            "Without evidence it cannot be proposed: look for the definition and its launch. Where"
-            " two looks find neither, abstain."
+            f"Without evidence it cannot be proposed: look for {look}."
+            " Where two looks find nothing, abstain."
         )
-    if suggested(dossier.candidates[0], dossier):
-        return (
-            'Then submit_proposal with "candidates": [1] and "kernel": "", which takes the pattern'
-            " suggested for candidate 1."
-        )
-    return 'Then test_pattern, and submit_proposal with "candidates": [1].'
+    fields = f'"candidates": [1], {_conditions(dossier)}'
+    if not suggested(dossier.candidates[0], dossier):
+        return f"Then test_pattern, and submit_proposal with {fields}."
+    return (
+        f'Then submit_proposal with {fields} and "kernel": "", which takes the pattern suggested'
+        " for candidate 1."
+    )
+
+
+def _conditions(dossier: Dossier) -> str:
+    """Say which conditions the rule has: for a cast those that the trace knows, else none."""
+    if dossier.candidates[0].origin != "aten-cast" or not _dtypes_known(dossier):
+        return '"op": "", "input_dtypes": []'
+    dtypes = json.dumps([shown(one, limit=60) for one in dossier.family.input_dtypes])
+    return f'"op": "{COPY_OP}", "input_dtypes": {dtypes}'
+
+
+def _dtypes_known(dossier: Dossier) -> bool:
+    return len([one for one in dossier.family.input_dtypes if one]) == 2
 
 
 def _summary(dossier: Dossier) -> str:
@@ -131,7 +158,7 @@ def _candidates(dossier: Dossier, source: SourceIndex | None) -> str:
 def suggested(candidate: Candidate, dossier: Dossier) -> str:
     """Give a pattern that fits the family exactly, or "" where none can be made."""
     if candidate.origin == "aten-cast":
-        known = len([one for one in dossier.family.input_dtypes if one]) == 2
+        known = _dtypes_known(dossier)
         return cast_pattern(dossier.family.names[0], known_dtypes=known) or ""
     return pattern_for(candidate, dossier.family.names) or ""
 

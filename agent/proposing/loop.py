@@ -121,9 +121,11 @@ class Conversation:
         return len(self._messages) > _OPENING
 
     def request(self) -> Request:
-        """Give the next request."""
+        """Give the next request; what the family is labelled already is no answer."""
         limits = self._asking.budget.limits
-        categories = [str(one.id) for one in self._asking.labelled.ruleset.categories]
+        held = {member.label.category for member in self._dossier.family.members}
+        every = self._asking.labelled.ruleset.categories
+        categories = [str(one.id) for one in every if one.id not in held]
         schema = reply_schema(categories, allowed=self._asking.allowed)
         model = self._asking.provider.model
         return Request(model, tuple(self._messages), schema, limits.reply_tokens)
@@ -233,6 +235,7 @@ class Conversation:
 
     def _feedback(self, verdict: Verdict, *, repeated: bool) -> str:
         lines = ["the same proposal was rejected before"] if repeated else []
+        lines += _unmet(verdict)
         for finding in verdict.errors[:_FINDINGS]:
             if self._asking.names_only:
                 lines.append(finding.code)
@@ -267,10 +270,18 @@ class Conversation:
         self._asking.watch(Step(number, total, self._dossier.family, doing, tokens))
 
 
+def _unmet(verdict: Verdict) -> Iterator[str]:
+    """Say where conditions keep a rule from every kernel: models fill in what may stay empty."""
+    proposal = verdict.proposal
+    stated = [key for key in ("op", "input_dtypes") if getattr(proposal, key)]
+    if stated and any(one.code == "E_NO_KERNEL_MATCHED" for one in verdict.errors):
+        yield f"no launch of the family has this {' with these '.join(stated)}: leave both empty"
+
+
 def _opening(dossier: Dossier, asking: Asking) -> list[Message]:
-    categories = asking.labelled.ruleset.categories
+    prompts, known = asking.prompts, asking.labelled.ruleset
     source = None if asking.names_only else asking.source
     return [
-        Message("system", system_text(asking.prompts["system"], categories, asking.allowed)),
-        Message("user", case_text(asking.prompts["family"], dossier, source)),
+        Message("system", system_text(prompts["system"], known.categories, asking.allowed)),
+        Message("user", case_text(prompts["family"], dossier, source, known.category_ids)),
     ]

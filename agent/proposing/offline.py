@@ -13,10 +13,9 @@ from agent.core.proposal_form import proposal_from, proposal_json
 from agent.core.proposals import Finding, Proposal
 from agent.core.source import Candidate
 from agent.proposing.dossier import Dossier
-from agent.proposing.patterns import cast_pattern, pattern_for
+from agent.proposing.patterns import COPY_OP, cast_pattern, pattern_for
 from agent.proposing.words import told_by
 
-COPY_OP = "^aten::copy_$"
 _FP8 = "c10::Float8_"
 _CASTS = frozenset({"CastFromFP8", "CastToFP8"})
 
@@ -35,6 +34,14 @@ def propose_offline(dossier: Dossier, categories: Collection[str]) -> tuple[Prop
     if dossier.origin == "aten-cast":
         return _cast(dossier, categories)
     return _defined(dossier, categories)
+
+
+def category_told(dossier: Dossier) -> str:
+    """Give the category that words, or the dtypes of a cast, point to; "" where they do not."""
+    if dossier.origin == "aten-cast":
+        return (_direction(dossier) or "") if dossier.candidates else ""
+    told = _category(dossier)
+    return "" if " " in told else told
 
 
 def _defined(dossier: Dossier, categories: Collection[str]) -> tuple[Proposal, ...] | str:

@@ -9,6 +9,7 @@ from agent.core.source import Candidate
 from agent.proposing.stems import base_name, copy_name
 from agent.source.names import kernel_ref
 
+COPY_OP = "^aten::copy_$"
 _SPECIAL = re.compile(r"([\\.+*?()\[\]{}^$|])")
 _CONFIGURED = r"_[A-Z]"
 _NUMBERED = re.compile(r"float8_copy_kernel_cuda\([^(){}]*\)::\{lambda\([\w:]+\)#\d\}")

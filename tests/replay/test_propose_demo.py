@@ -49,15 +49,15 @@ def _accepted(result: dict[str, Any]) -> set[str]:
 
 def test_a_small_model_gets_rules_through_the_gate(replayed: Replayed) -> None:
     rules, result = replayed(OPENAI_DEMO, propose_on_demo)
-    assert _accepted(result) == {"MLA", "TopK", "RoPE"}
-    assert git(rules, "rev-list", "--count", "HEAD") == "4"
+    assert _accepted(result) == {"MLA", "CastFromFP8", "TopK", "RoPE"}
+    assert git(rules, "rev-list", "--count", "HEAD") == "5"
     assert git(rules, "status", "--porcelain") == ""
 
 
 def test_a_committed_rule_says_all_of_where_it_comes_from(replayed: Replayed) -> None:
     rules, _ = replayed(OPENAI_DEMO, propose_on_demo)
     own = [rule for rule in load_rules(rules / RULE_FILE).rules if rule.proposed_by]
-    assert len(own) == 3
+    assert len(own) == 4
     for rule in own:
         assert rule.proposed_by is not None
         told = asdict(rule.proposed_by)

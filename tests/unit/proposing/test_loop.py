@@ -63,7 +63,7 @@ def test_the_origin_says_who_was_asked_and_who_answered() -> None:
         "scripted",
         "scripted-1",
     )
-    assert (origin.host, origin.fingerprint, origin.prompt) == ("127.0.0.1", "fp", "family@1")
+    assert (origin.host, origin.fingerprint, origin.prompt) == ("127.0.0.1", "fp", "family@2")
     assert len(origin.prompt_digest) == 64
 
 
@@ -82,6 +82,34 @@ def test_rejections_go_back_twice_and_then_the_family_is_rejected() -> None:
         "| E_STEALS: it takes others (hint: anchor the pattern)" in model.asked[1].messages[-1].text
     )
     assert asked.verdict is not None
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({}, ""),
+        ({"op": "scale_rows"}, "no launch of the family has this op: leave both empty"),
+        (
+            {"op": "^aten::copy_$", "input_dtypes": ["bf16", "fp8"]},
+            "no launch of the family has this op with these input_dtypes: leave both empty",
+        ),
+    ],
+    ids=["no condition", "an op", "an op and dtypes"],
+)
+def test_conditions_that_no_launch_meets_are_named_in_the_feedback(
+    stated: dict[str, object], said: str
+) -> None:
+    """A small model filled `op` with a Python function, three times over."""
+    finding = Finding("E_NO_KERNEL_MATCHED", "no kernel of the trace matches")
+
+    def judge(proposal: Proposal) -> Verdict:
+        return Verdict(proposal, admitted=False, level="L0", findings=(finding,))
+
+    _, model, _ = _run(submit(**stated), ABSTAIN, judge=judge)
+    told = model.asked[1].messages[-1].text
+    assert "| E_NO_KERNEL_MATCHED: no kernel of the trace matches" in told
+    assert ("leave both empty" in told) == bool(said)
+    assert said in told
 
 
 def test_a_repeated_proposal_is_judged_once() -> None:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core.source import KernelOrigin
 from agent.core.text import is_plain
 from agent.errors import UsageError
 from agent.proposing.loop import PROMPTS
 from agent.proposing.prompts import load_prompt, load_prompts, quoted, read_prompt
 
+NEEDED = {
+    "triton": ("jit-decorated definition", "one launch"),
+    "gluon": ("jit-decorated definition", "one launch"),
+    "triton-repr": ("definition, or", "`template`", "at least 8 literal", "one launch"),
+    "flydsl": ("definition, or", "`template`", "at least 8 literal", "one launch"),
+    "hip-global": ("__global__ definition", "the build lists", "launch or a call"),
+    "aiter-asm": ("row of the table", "GPU of the run", "call that leads to it"),
+    "ck": ("`instantiation`", "the build lists", "call that leads to it"),
+    "aten-cast": ("line that converts", "guard", "[destination, source]", "^aten::copy_$"),
+    "aten": ("line that calls it", "`op` or a stack", "only Elementwise"),
+    "inductor": ("`@torch.compile`", "operators of the name", "`emission`"),
+    "external": ("nothing is enough", "abstain"),
+}
 GOOD = "---\nname: p\nversion: 3\ninputs: a, b\n---\n{{ a }} and {{b}}\n"
 
 
@@ -70,3 +87,11 @@ def test_every_line_of_foreign_text_is_marked(lines: list[str]) -> None:
 
 def test_long_lists_are_cut_with_a_note() -> None:
     assert quoted(["x"] * 5, most=2).endswith("(3 more lines were left out)")
+
+
+@pytest.mark.parametrize("origin", sorted(set(get_args(KernelOrigin)) - {"unknown"}))
+def test_the_task_states_the_evidence_that_every_origin_needs(origin: str) -> None:
+    text = load_prompt("system").text.partition("The evidence, by origin:\n")[2]
+    stated = " ".join(text.partition("\n\n")[0].split()).split("- ")
+    [line] = [one for one in stated if origin in re.findall(r"[\w-]+", re.split("[:(]", one)[0])]
+    assert [part for part in NEEDED[origin] if part not in line] == []
