@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from agent.core.kernels import RankTrace
+from agent.errors import UnknownTraceFormat
 from agent.traces import sniff
 
 HEAD_BYTES = 65_536
@@ -123,3 +124,13 @@ FORMATS: tuple[TraceFormat, ...] = (
 def find_format(head: bytes, path: Path) -> TraceFormat | None:
     """Give the first format whose sniffer says yes; None means Kineto JSON or nothing we know."""
     return next((known for known in FORMATS if known.sniff(head, path)), None)
+
+
+def not_json(source: str) -> UnknownTraceFormat:
+    """Say that a file is no trace at all."""
+    return UnknownTraceFormat(
+        "TR003",
+        "not JSON, and no other trace format that is known",
+        location=source,
+        hint="name a trace written by the PyTorch profiler, rocprofv3, rpd or nsys",
+    )

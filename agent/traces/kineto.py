@@ -9,6 +9,7 @@ from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces.collect import COUNTED, Collector
 from agent.traces.document import DamagedDocument, Document, read_document
+from agent.traces.formats import not_json
 from agent.traces.inflate import ByteStream, Progress
 from agent.traces.summary import FileFacts, summarise_file
 from agent.traces.walk import readable
@@ -68,16 +69,6 @@ def _damage_error(damaged: DamagedDocument, stream: ByteStream, *, salvage: bool
     event = f" in event {damaged.event}" if damaged.event else ""
     message = f"damaged JSON at byte {damaged.at} (column {column}){event}: {damaged.what}"
     return CorruptTrace("TR008", message, location=f"{source}:{line}", hint=hint)
-
-
-def not_json(source: str) -> UnknownTraceFormat:
-    """Say that a file is no trace at all."""
-    return UnknownTraceFormat(
-        "TR003",
-        "not JSON, and no other trace format that is known",
-        location=source,
-        hint="name a trace written by the PyTorch profiler, rocprofv3, rpd or nsys",
-    )
 
 
 def _line_of(path: Path, source: str, at: int) -> tuple[int, int]:

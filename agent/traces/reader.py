@@ -14,7 +14,7 @@ from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
 from agent.traces.cache import TraceCache
-from agent.traces.formats import HEAD_BYTES, find_format
+from agent.traces.formats import HEAD_BYTES, find_format, not_json
 from agent.traces.inflate import Progress, cannot_be_read, read_head
 
 Named = str | os.PathLike[str]
@@ -140,8 +140,6 @@ def read_file(
     Raises:
         TraceError: it cannot be read; the location is `file.source`.
     """
-    from agent.traces.kineto import not_json, read_kineto  # not where every file is recalled
-
     if not _size(file):
         raise UnknownTraceFormat(
             "TR002", "empty file", location=file.source, hint="capture or copy it again"
@@ -173,6 +171,8 @@ def read_file(
         )
     if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         raise not_json(file.source)
+    from agent.traces.kineto import read_kineto  # only here: it takes a while, numpy above all
+
     return read_kineto(file.path, file.source, salvage=salvage, context=context, progress=progress)
 
 
