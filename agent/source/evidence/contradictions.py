@@ -16,6 +16,7 @@ from tree_sitter import Node
 from agent.core.proposals import Finding, RunContext
 from agent.source.parse import TreeCache, captures, text_of
 from agent.source.python.guards import all_guards, atoms
+from agent.source.python.inductor import compiled_where
 from agent.source.python.sites import Site, sites_named
 from agent.source.snapshot import SourceFile
 
@@ -90,7 +91,8 @@ class Contradictions:
         """Say what in a site's guards, or in those of all its callers, contradicts the run."""
         found = tuple(self._of_class(file, site))
         found = found or tuple(self._of_function(file, site))
-        found = found or tuple(self._of_guards(file, all_guards(site.chain), site.line))
+        guards = (*all_guards(site.chain), *compiled_where(site))
+        found = found or tuple(self._of_guards(file, guards, site.line))
         return found or tuple(self._of_callers(file, site, 0, frozenset()))
 
     def of_definition(self, file: SourceFile, chain: Sequence[Node], line: int) -> Finding | None:

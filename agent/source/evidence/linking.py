@@ -17,7 +17,7 @@ from agent.source.native.calls import pasted
 from agent.source.native.sites import NativeSite, launches_of
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
-from agent.source.python.aliases import assigned_names
+from agent.source.python.aliases import assigned_names, held_by
 from agent.source.python.meaning import Meanings
 from agent.source.python.sites import Region, Site, binds_locally, sites_named
 from agent.source.python.text import py_text
@@ -144,7 +144,7 @@ class Links:
             if one.how == "call" and item.kernel.origin == "flydsl":
                 return True
             if one.how == "reference" and (
-                (one.alias and re.search(rf"\b{re.escape(one.alias)}\s*\[".encode(), file.text))
+                _is_launched_as(file.text, one.alias or held_by(file.text, one.offset))
                 or _in_table(file.text, one.offset)
             ):
                 return True
@@ -252,6 +252,10 @@ def _launch_follows(text: bytes, end: int) -> bool:
             if not depth:
                 return text[index + 1 : index + 60].lstrip(b" \t\r\n\\")[:1] == b"("
     return False
+
+
+def _is_launched_as(text: bytes, variable: str) -> bool:
+    return bool(variable) and re.search(rf"\b{re.escape(variable)}\s*\[".encode(), text) is not None
 
 
 def _in_table(text: bytes, offset: int) -> bool:

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 _MAX_NAMES = 24
 _MAX_VALUE = 2_000
-_MAX_LINES = 4
+_MAX_LINES = 12
+_HELD = re.compile(rb"^[ \t]*(?:self\.)?(\w+)[ \t]*=[ \t]*\((?:[^()]|\([^()]*\))*\Z", re.MULTILINE)
 _DOTTED = re.compile(rb"[A-Za-z_][\w.]{3,}")
 _GIVES_ITS_ARGUMENT = re.compile(rb"partial|jit|autotune|\bif\b|^\($")
 """A call gives something else than what it names, but for these."""
@@ -32,6 +33,12 @@ def assigned_names(text: bytes, variable: str) -> tuple[tuple[str, str], ...]:
             owner, _, word = dotted.decode().rpartition(".")
             found.append((owner, word))
     return tuple(dict.fromkeys(found))[:_MAX_NAMES]
+
+
+def held_by(text: bytes, offset: int) -> str:
+    """Name the variable whose value in brackets an offset lies in: `k = (one if wide else two)`."""
+    found = _HELD.search(text, max(offset - _MAX_VALUE, 0), offset)
+    return found.group(1).decode() if found is not None else ""
 
 
 def _statement(text: bytes) -> bytes:

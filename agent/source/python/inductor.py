@@ -11,7 +11,11 @@ from agent.core.names import canonical_name
 from agent.core.proposals import Finding
 from agent.source.evidence.items import Item
 from agent.source.parse import captures, text_of
+from agent.source.python.guards import atoms
+from agent.source.python.sites import Site
 
+_DISABLE = re.compile(r"\bdisable\s*=\s*([^,()]+(?:\(\))?[^,()]*)[,)]")
+_CHOSEN = re.compile(r"compile(?:\([^()]*\))? if (.+) else ")
 _NAME = re.compile(r"^triton_(?:poi|red|per|tem|for|mm|bmm|conv)_fused_(.+?)_?\d*$")
 # fmt: off
 _OPERATORS = {
@@ -83,7 +87,8 @@ def name_operators(name: str, more: frozenset[str] = frozenset()) -> frozenset[s
 def function_operators(function: Node, depth: int = 0) -> frozenset[str]:
     """Give the tensor operators of a function body, as Inductor names them.
 
-    Functions of the same file that it calls are inlined, as the compiler does.
+    Functions of the same file and methods of the same class that it calls are inlined, as the
+    compiler does.
     """
     body = function.child_by_field_name("body")
     found: set[str] = set()
@@ -93,8 +98,8 @@ def function_operators(function: Node, depth: int = 0) -> frozenset[str]:
             called = node.child_by_field_name("function")
             name = text_of(called).rpartition(".")[2] if called is not None else ""
             found.add(_SAME.get(name, name))
-            if called is not None and called.type == "identifier" and depth < _MAX_INLINED:
-                inlined = _defined(function, name)
+            if called is not None and depth < _MAX_INLINED:
+                inlined = _defined(function, text_of(called))
                 found |= function_operators(inlined, depth + 1) if inlined is not None else set()
         elif node.type == "subscript":
             found.add("index")
@@ -112,21 +117,46 @@ def _symbols(node: Node) -> set[str]:
     return {_OPERATORS[one] for one in written if one in _OPERATORS}
 
 
-def _defined(inside: Node, name: str) -> Node | None:
-    """Find a function at the top level of the file a node is in."""
-    root = inside
-    while root.parent is not None:
-        root = root.parent
-    query = "(module (function_definition name: (identifier) @name) @f)"
-    found = captures("python", query, root)
+def _defined(inside: Node, called: str) -> Node | None:
+    """Find what is called: a function at the top level of the file, or `self.method` of the class.
+
+    The function itself is not looked for: it does not call itself in a compiled graph.
+    """
+    owner, dot, name = called.rpartition(".")
+    if dot and owner not in ("self", "cls"):
+        return None
+    scope: Node | None = inside
+    while scope is not None and scope.type != ("class_definition" if dot else "module"):
+        scope = scope.parent
+    if scope is None:
+        return None
+    query = "(function_definition name: (identifier) @name) @f"
+    found = captures("python", query, scope)
+    held = scope.child_by_field_name("body") if dot else scope
     return next(
         (
             one
             for one in found.get("f", [])
             if text_of(one.child_by_field_name("name") or one) == name
+            and one != inside
+            and held in (one.parent, one.parent.parent if one.parent is not None else None)
         ),
         None,
     )
+
+
+def compiled_where(site: Site) -> tuple[str, ...]:
+    """Give the guards of compiling itself: `@torch.compile(disable=_is_hip)`, `... if x else y`."""
+    if site.kind != "compiled" or len(site.chain) < 2:
+        return ()
+    found: list[str] = []
+    for one in site.chain[-2].children:
+        text = " ".join(text_of(one).split()) if one.type == "decorator" else ""
+        if disabled := _DISABLE.search(text):
+            found.extend(atoms(f"not ({disabled.group(1)})"))
+        if chosen := _CHOSEN.search(text):
+            found.extend(atoms(chosen.group(1)))
+    return tuple(found)
 
 
 def inductor_findings(items: Sequence[Item], names: Sequence[str]) -> tuple[Finding, ...]:

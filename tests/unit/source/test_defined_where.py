@@ -72,3 +72,12 @@ def test_a_definition_a_run_may_get_counts(tmp_path: Path, kernels: str, nth: in
 def test_a_kernel_within_a_function_cannot_be_imported(tmp_path: Path) -> None:
     made = f"def make():\n{INNER}    return scale_kernel\n"
     assert examined(tmp_path, made) == {"E_NO_MATCHING_NODE"}
+
+
+@pytest.mark.parametrize("other", ["other_kernel", "wider.other_kernel"])
+def test_a_kernel_chosen_within_brackets_is_launched(tmp_path: Path, other: str) -> None:
+    ops = (
+        "from server.kernels import scale_kernel\n\n\ndef run(x):\n    kernel = (\n"
+        f"        {other}\n        if x\n        else scale_kernel\n    )\n    kernel[(1,)](x)\n"
+    )
+    assert examined(tmp_path, JIT, ops) == set()

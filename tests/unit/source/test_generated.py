@@ -44,7 +44,27 @@ TEXT = dedent("""\
         return torch.bitwise_right_shift(x, 23)
 
 
+    class Scale:
+        def factor(self, x):
+            return torch.log(x) / 2
+
+        @torch.compile
+        def scaled(self, x):
+            return x * self.factor(x)
+
+
+    @torch.compile(dynamic=True, disable=_is_hip or _is_npu)
+    def only_cuda(x):
+        return x * 2
+
+
+    @torch.compile(dynamic=True) if not _is_hip else lambda f: f
+    def only_cuda_too(x):
+        return x * 2
+
+
     def serve(x):
+        only_cuda(x), only_cuda_too(x), Scale().scaled(x)
         return position(x), clamped(x, 1), resolve(x, x), rotated(x, x), shifted(x)
 
 
@@ -52,13 +72,13 @@ TEXT = dedent("""\
     """)
 
 
-def codes(folder: Path, function: str, name: str) -> set[str]:
+def codes(folder: Path, function: str, name: str, backend: str = "") -> set[str]:
     """Examine a generated name against a compiled function."""
     commit = commit_tree(folder, {"pkg/__init__.py": "", "pkg/ops.py": TEXT})
     line = line_of(TEXT, f"def {function}(")
     found = open_sources([("repo", folder)]).examine(
         (Evidence("emission", "repo", commit, "pkg/ops.py", (line, line)),),
-        names=(name,), category="Elementwise", context=RunContext(),
+        names=(name,), category="Elementwise", context=RunContext(backend),
     )  # fmt: skip
     assert found.end_state == "GENERATED"
     assert found.complete is not bool(found.findings)
@@ -74,6 +94,8 @@ def codes(folder: Path, function: str, name: str) -> set[str]:
         ("resolve", "triton_poi_fused_clamp_copy__index_lt_neg_where_0"),
         ("rotated", "triton_poi_fused_add_cat_mul_neg_slice_0"),
         ("shifted", "triton_poi_fused_bitwise_right_shift_0"),
+        ("scaled", "triton_poi_fused_div_log_mul_0"),
+        ("only_cuda", "triton_poi_fused_mul_0"),
     ],
 )
 def test_a_name_has_the_operators_of_its_function(tmp_path: Path, function: str, name: str) -> None:
@@ -88,9 +110,17 @@ def test_a_name_has_the_operators_of_its_function(tmp_path: Path, function: str,
         ("clamped", "triton_poi_fused_clamp_copy__mul_0"),
         ("rotated", "triton_poi_fused_add_mul_0"),
         ("shifted", "triton_poi_fused__to_copy_0"),
+        ("scaled", "triton_poi_fused_mul_0"),
     ],
 )
 def test_a_name_with_other_operators_is_of_another_function(
     tmp_path: Path, function: str, name: str
 ) -> None:
     assert codes(tmp_path, function, name) == {"E_NAME_MISMATCH"}
+
+
+@pytest.mark.parametrize("function", ["only_cuda", "only_cuda_too"])
+def test_what_is_not_compiled_in_the_run_makes_no_kernel(tmp_path: Path, function: str) -> None:
+    name = "triton_poi_fused_mul_0"
+    assert codes(tmp_path / "a", function, name, "rocm") == {"E_BACKEND_MISMATCH"}
+    assert codes(tmp_path / "b", function, name, "cuda") == set()
