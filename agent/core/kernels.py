@@ -65,8 +65,9 @@ def merge_stats(
     tables: Iterable[Mapping[Signature, SignatureStats]],
 ) -> dict[Signature, SignatureStats]:
     """Add signature tables, in a sorted order that does not depend on the order of the tables."""
-    merged: dict[Signature, SignatureStats] = {}
-    for table in tables:
+    each = iter(tables)
+    merged: dict[Signature, SignatureStats] = dict(next(each, {}))
+    for table in each:
         for signature, stats in table.items():
             seen = merged.get(signature)
             merged[signature] = stats if seen is None else seen.merged(stats)
@@ -247,12 +248,12 @@ class RankTrace:
     @property
     def count(self) -> int:
         """Number of kernels; copies and fills are not kernels."""
-        return sum(stats.count for stats in kernels_of(self.stats).values())
+        return sum(stats.count for one, stats in self.stats.items() if one.work == "kernel")
 
     @property
     def kernel_ns(self) -> int:
         """Sum of recorded kernel durations; streams overlap, so this is not busy time."""
-        return sum(stats.time_ns for stats in kernels_of(self.stats).values())
+        return sum(stats.time_ns for one, stats in self.stats.items() if one.work == "kernel")
 
 
 @dataclass(frozen=True, slots=True)
