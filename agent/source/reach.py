@@ -18,7 +18,7 @@ from functools import lru_cache
 from agent.source.native.calls import pasted
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
-from agent.source.python.loading import loads_module
+from agent.source.python.loading import is_loaded, loads_module
 from agent.source.python.meaning import Meaning, Meanings
 from agent.source.python.text import Mention, decorated_with, in_call, is_binding, py_text
 from agent.source.snapshot import Snapshot, SourceFile, whole_word
@@ -239,7 +239,7 @@ class Reach:
                 return link.native
             case "method" if link.native:
                 here = (link.repo, link.path) == (file.repo, file.path)
-                return (here or not is_python(link.path)) and _named_in_string(file.text, link.name)
+                return (here or not is_python(link.path)) and is_loaded(file.text, link.name)
             case "method":
                 near = link.guesses < MAX_GUESSES
                 return near and link.method and self._meanings.is_rare_method(link.name)
@@ -346,11 +346,6 @@ def _defines_native(file: SourceFile, name: str) -> bool:
     parsed = native_file(file.text)
     names = {one.name for one in parsed.blocks} | {one.name for one in parsed.macros}
     return name in names or any(one.name == name for one in parsed.heads)
-
-
-def _named_in_string(text: bytes, name: str) -> bool:
-    """Tell whether a file asks for a native function by its name: `load_jit("name", ...)`."""
-    return any(one.how == "string" for one in py_text(text).mentions(whole_word(name)))
 
 
 def _registered_strings(text: bytes, offset: int) -> Iterator[str]:

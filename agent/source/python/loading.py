@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 
+from agent.source.python.text import py_text
+from agent.source.snapshot import whole_word
+
 _MAX_BEFORE = 4_000
 _MAX_AFTER = 2_000
 _GIVEN = re.compile(rb"^[ \t]*(?:return[ \t]+|(\w+)[ \t]*=[ \t]*)(?:\w+\.)*(\w+)\(", re.MULTILINE)
+_BRACKETS = re.compile(rb"[()\[\]{}]")
+_CALLEE = re.compile(rb"(\w+)[ \t]*\Z")
+_MAX_NAME = 120
 _LOADERS = re.compile(rb"(?:^|_)(?:load|compile|build|import|module|function)(?:_|$)")
 
 
@@ -25,6 +31,29 @@ def loads_module(text: bytes, offset: int) -> bool:
         return True
     returned = re.compile(rb"^[ \t]*return[ \t]+" + given.group(1) + rb"[ \t]*$", re.MULTILINE)
     return returned.search(text, offset, offset + _MAX_AFTER) is not None
+
+
+def is_loaded(text: bytes, name: str) -> bool:
+    """Tell whether a file asks a loader for a native function by its name, as a string."""
+    return any(
+        one.how == "string" and _in_loader(text, one.offset)
+        for one in py_text(text).mentions(whole_word(name))
+    )
+
+
+def _in_loader(text: bytes, offset: int) -> bool:
+    """Tell whether an offset lies within the arguments of a loader, however deep."""
+    depth = 0
+    for match in reversed(list(_BRACKETS.finditer(text, max(offset - _MAX_BEFORE, 0), offset))):
+        if match.group() in b")]}":
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            callee = _CALLEE.search(text, max(match.start() - _MAX_NAME, 0), match.start())
+            if callee is not None and _LOADERS.search(callee.group(1)):
+                return True
+    return False
 
 
 def _is_open(text: bytes, call: re.Match[bytes], offset: int) -> bool:

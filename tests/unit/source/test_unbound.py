@@ -127,3 +127,19 @@ def test_a_call_of_what_is_in_the_module_is_a_launch(tmp_path: Path, cited: str)
 def test_a_module_that_is_called_at_once_launches(tmp_path: Path) -> None:
     text = JIT.replace("_scale_module(3).scale_it(x)", "_scale_module(3)(x)")
     assert examined(tmp_path, STRUCT, text, "_scale_module(3)(x)") == set()
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        pytest.param(
+            'def run(x, kind):\n    if kind == "scale_it":\n        x.scale_it(1)\n', id="compared"
+        ),
+        pytest.param('def run(x):\n    raise_for("scale_it")\n    x.scale_it(1)\n', id="told"),
+    ],
+)
+def test_a_method_of_anything_is_not_of_a_module(tmp_path: Path, python: str) -> None:
+    """`x.sigmoid()` of a tensor is not the `sigmoid` that a library binds."""
+    native = f'{HOST}PYBIND11_MODULE(ops, m) {{\n  m.def("scale_it", &scale);\n}}\n'
+    found = examined(tmp_path, native, python, "x.scale_it(1)")
+    assert found == {"E_NO_MATCHING_NODE", "E_MISSING_EVIDENCE"}
