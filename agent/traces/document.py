@@ -44,7 +44,7 @@ class DamagedDocument(Exception):
         truncated: bool = False,
         foreign: bool = False,
     ) -> None:
-        super().__init__(what)
+        super().__init__(at, what)
         self.at = at
         self.what = what
         self.event = event

@@ -45,7 +45,7 @@ class DamagedJson(Exception):
     """The text breaks at byte `at` of the decompressed file."""
 
     def __init__(self, at: int, what: str) -> None:
-        super().__init__(what)
+        super().__init__(at, what)
         self.at = at
         self.what = what
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from agent.compare.gates import GateResult, judge_gates, parse_gate
 from agent.compare.table import TraceDiff, compare_traces
 from agent.core.rules import LabelledTrace, RuleSet
-from agent.workflows.label import Progress, Reading, labelled
+from agent.workflows.label import Progress, Reading, label_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,13 @@ def _reading(
 ) -> Iterator[Callable[[RuleSet], Iterator[LabelledTrace]]]:
     """Begin to read, and give what labels the runs as they come."""
     if reading.dask:
-        yield lambda ruleset: (labelled([run], ruleset, reading, progress) for run in runs)
+        yield lambda ruleset: (label_there([run], ruleset, reading, progress) for run in runs)
         return
     from agent.ruleset.match import Matcher
     from agent.workflows.readers import Readers
 
     cache = reading.traces()
-    with Readers(runs, salvage=reading.salvage, progress=progress, cache=cache) as readers:
+    with Readers(
+        [[run] for run in runs], salvage=reading.salvage, progress=progress, cache=cache
+    ) as readers:
         yield lambda ruleset: map(Matcher(ruleset).label_trace, readers.traces())

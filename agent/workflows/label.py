@@ -50,28 +50,31 @@ def label_run(
     reading: Reading | None = None,
     progress: Progress | None = None,
 ) -> LabelledTrace:
-    """Read one run and label it; the rules are loaded first, so that a wrong file costs no wait.
+    """Read one run and label it; the rules are loaded while a large one is read.
 
     Raises:
         TraceError, RuleFileError: see `agent.errors`.
     """
     reading = reading or Reading()
-    return labelled(paths, reading.rules(rules), reading, progress)
+    if reading.dask:
+        return label_there(paths, reading.rules(rules), reading, progress)
+    from agent.ruleset.match import label_trace
+    from agent.workflows.readers import Readers
+
+    cache = reading.traces()
+    with Readers([paths], salvage=reading.salvage, progress=progress, cache=cache) as readers:
+        ruleset = reading.rules(rules)
+        (trace,) = readers.traces()
+    return label_trace(trace, ruleset)
 
 
-def labelled(
+def label_there(
     paths: Sequence[str], ruleset: RuleSet, reading: Reading, progress: Progress | None
 ) -> LabelledTrace:
-    """Read one run, here or on a cluster, and label it."""
-    if reading.dask:
-        from agent.workflows.cluster import label_on_cluster
+    """Read and label one run on a cluster."""
+    from agent.workflows.cluster import label_on_cluster
 
-        client = reading.scheduler or None
-        return label_on_cluster(
-            paths, ruleset, client=client, salvage=reading.salvage, progress=progress
-        )
-    from agent.ruleset.match import label_trace
-    from agent.traces.reader import read_trace
-
-    trace = read_trace(paths, salvage=reading.salvage, progress=progress, cache=reading.traces())
-    return label_trace(trace, ruleset)
+    client = reading.scheduler or None
+    return label_on_cluster(
+        paths, ruleset, client=client, salvage=reading.salvage, progress=progress
+    )

@@ -60,14 +60,14 @@ class Readers:
 
     def __init__(
         self,
-        runs: Sequence[str],
+        runs: Sequence[Sequence[str]],
         *,
         salvage: bool = False,
         progress: Progress | None = None,
         cache: TraceCache | None = None,
         worthwhile: int = WORTHWHILE_BYTES,
     ) -> None:
-        """Name the runs, each a file, folder or glob; what `cache` holds is not read again."""
+        """Name the files, folders and globs of each run; what `cache` holds is not read again."""
         self._runs = list(runs)
         self._salvage = salvage
         self._progress = progress
@@ -78,9 +78,13 @@ class Readers:
         self._outcomes: dict[int, Trace | Exception] = {}
 
     def __enter__(self) -> Self:
-        """Start as many processes as there are processors, where that is worthwhile."""
+        """Start as many processes as there are processors, where that is worthwhile.
+
+        One run alone, if large, is read in a process too: what reading takes does not stay here.
+        """
+        n_large = sum(self._unread(run) >= self._worthwhile for run in self._runs)
         n_processes = min(_processors(), len(self._runs))
-        if n_processes > 1 and sorted(map(self._unread, self._runs))[-2] >= self._worthwhile:
+        if n_large >= min(2, len(self._runs)) and (n_processes > 1 or len(self._runs) == 1):
             self._waiting.extend(range(len(self._runs)))
             for _ in range(n_processes):
                 self._start()
@@ -111,7 +115,7 @@ class Readers:
                 self._receive()
             if number not in self._outcomes:
                 yield read_trace(
-                    [run], salvage=self._salvage, progress=self._progress, cache=self._cache
+                    run, salvage=self._salvage, progress=self._progress, cache=self._cache
                 )
                 continue
             outcome = self._outcomes.pop(number)
@@ -119,10 +123,10 @@ class Readers:
                 raise outcome
             yield outcome
 
-    def _unread(self, run: str) -> int:
+    def _unread(self, run: Sequence[str]) -> int:
         """Give the size of what is to be read; 0 where it cannot be told: reading says why."""
         try:
-            return unread_bytes([run], salvage=self._salvage, cache=self._cache)
+            return unread_bytes(run, salvage=self._salvage, cache=self._cache)
         except (TraceError, OSError):
             return 0
 
@@ -165,7 +169,7 @@ class Readers:
 
 def read_and_send(
     connection: Connection,
-    run: str,
+    run: Sequence[str],
     salvage: bool,  # noqa: FBT001
     watched: bool,  # noqa: FBT001
     *,
@@ -179,7 +183,7 @@ def read_and_send(
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
             report = _Reports(connection, run).report if watched else None
-            trace = read_trace([run], salvage=salvage, progress=report, cache=cache)
+            trace = read_trace(run, salvage=salvage, progress=report, cache=cache)
         except BrokenPipeError:
             raise
         except Exception as err:  # noqa: BLE001 - raised again where the result is waited for
@@ -238,7 +242,7 @@ def _columns(table: KernelTable) -> list[array[int]]:
 class _Reports:
     """Sends progress now and then, under a name that tells the runs apart."""
 
-    def __init__(self, connection: Connection, run: str) -> None:
+    def __init__(self, connection: Connection, run: Sequence[str]) -> None:
         self._connection = connection
         self._run = run
         self._sent: dict[str, int] = {}
@@ -248,17 +252,22 @@ class _Reports:
         if read.done - sent < _REPORT_BYTES and read.done < read.total:
             return
         self._sent[read.source] = read.done
-        alone = os.path.basename(self._run) == read.source  # noqa: PTH119 - it may be a glob
-        source = self._run if alone else f"{self._run}: {read.source}"
+        name = _name(self._run)
+        alone = os.path.basename(name) == read.source  # noqa: PTH119 - it may be a glob
+        source = name if alone else f"{name}: {read.source}"
         self._connection.send(replace(read, source=source))
 
 
-def _ended(run: str, code: int | None) -> TraceError:
+def _name(run: Sequence[str]) -> str:
+    return " ".join(run)
+
+
+def _ended(run: Sequence[str], code: int | None) -> TraceError:
     how = f"by signal {-code}" if code and code < 0 else f"with code {code}"
     return TraceError(
         "TR017",
         f"the process that read it was ended {how}",
-        location=run,
+        location=_name(run),
         hint="see whether the machine ran out of memory, and try again",
     )
 

@@ -12,9 +12,11 @@ import pytest
 from agent.errors import CorruptTrace, RuleFileError, TraceError
 from agent.kept import KeptFolder
 from agent.traces import cache as caching
+from agent.traces.document import DamagedDocument
 from agent.traces.inflate import ReadProgress
 from agent.traces.profile import write_profile
 from agent.traces.reader import read_trace
+from agent.traces.walk import DamagedJson
 from agent.workflows import readers
 from agent.workflows.readers import Readers
 
@@ -54,7 +56,7 @@ def trace_file(path, kernels):
 @pytest.mark.usefixtures("_each_start")
 def test_the_traces_are_the_same_and_in_order(tmp_path):
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3, 4)]
-    with Readers(runs, worthwhile=0) as side_by_side:
+    with Readers([[run] for run in runs], worthwhile=0) as side_by_side:
         assert side_by_side._reading
         assert list(side_by_side.traces()) == [read_trace([run]) for run in runs]
 
@@ -68,13 +70,21 @@ def test_runs_of_several_files_and_without_a_timeline_come_through(tmp_path):
     profile = tmp_path / "run.profile"
     profile.write_bytes(write_profile(read_trace([folder])))
     runs = [str(folder), str(profile)]
-    with Readers(runs, worthwhile=0) as side_by_side:
+    with Readers([[run] for run in runs], worthwhile=0) as side_by_side:
         assert list(side_by_side.traces()) == [read_trace([run]) for run in runs]
+
+
+@pytest.mark.usefixtures("_each_start")
+def test_one_large_run_is_read_in_a_process_of_its_own(tmp_path):
+    run = [trace_file(tmp_path / f"TP-{rank}.json", 5 + rank) for rank in range(2)]
+    with Readers([run], worthwhile=0) as reading:
+        assert reading._reading
+        assert list(reading.traces()) == [read_trace(run)]
 
 
 def test_small_runs_are_read_here(tmp_path):
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3)]
-    with Readers(runs) as reading:
+    with Readers([[run] for run in runs]) as reading:
         assert not reading._reading
         assert list(reading.traces()) == [read_trace([run]) for run in runs]
 
@@ -89,7 +99,7 @@ def test_the_first_error_in_order_is_raised_with_all_its_parts(tmp_path):
     with pytest.raises(CorruptTrace) as expected:
         read_trace([cut])
     with (
-        Readers([good, str(cut), str(empty)], worthwhile=0) as reading,
+        Readers([[good], [str(cut)], [str(empty)]], worthwhile=0) as reading,
         pytest.raises(CorruptTrace) as raised,
     ):
         list(reading.traces())
@@ -105,10 +115,22 @@ def test_an_error_keeps_its_parts_on_the_way():
     assert (type(again), str(again), vars(again)) == (RuleFileError, str(err), vars(err))
 
 
+@pytest.mark.parametrize("kind", [DamagedDocument, DamagedJson])
+def test_what_an_error_was_made_of_can_be_sent_with_it(kind):
+    """`tblib`, which Dask installs, sends the context of an error too."""
+    import pickle
+
+    again = pickle.loads(pickle.dumps(kind(7, "bad")))
+    assert (type(again), again.at, again.what) == (kind, 7, "bad")
+
+
 def test_a_process_that_dies_is_an_error_that_names_its_run(tmp_path, monkeypatch):
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3)]
     monkeypatch.setattr(readers, "read_trace", lambda *_, **__: os.kill(os.getpid(), 9))
-    with Readers(runs, worthwhile=0) as reading, pytest.raises(TraceError) as raised:
+    with (
+        Readers([[run] for run in runs], worthwhile=0) as reading,
+        pytest.raises(TraceError) as raised,
+    ):
         list(reading.traces())
     assert (raised.value.code, raised.value.location) == ("TR017", runs[0])
     assert "signal 9" in raised.value.message
@@ -116,7 +138,7 @@ def test_a_process_that_dies_is_an_error_that_names_its_run(tmp_path, monkeypatc
 
 def test_leaving_early_ends_the_processes(tmp_path):
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3)]
-    with Readers(runs, worthwhile=0) as reading:
+    with Readers([[run] for run in runs], worthwhile=0) as reading:
         processes = [process for _, process in reading._reading.values()]
         assert len(processes) == 2
     assert not any(process.is_alive() for process in processes)
@@ -128,7 +150,7 @@ def test_progress_arrives_under_names_that_differ(tmp_path):
         (tmp_path / name).mkdir()
         runs.append(trace_file(tmp_path / name / "trace.json", 9))
     seen: list[ReadProgress] = []
-    with Readers(runs, worthwhile=0, progress=seen.append) as reading:
+    with Readers([[run] for run in runs], worthwhile=0, progress=seen.append) as reading:
         list(reading.traces())
     assert {read.source for read in seen} == set(runs)
     assert all(read.done == read.total for read in seen)
@@ -175,12 +197,12 @@ def test_what_is_kept_is_recalled_here_and_the_rest_is_read_there(tmp_path, monk
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3, 4)]
     cache = caching.TraceCache(KeptFolder(tmp_path / "cache"), smallest=0)
     plain = [read_trace([run]) for run in runs]
-    with Readers(runs, worthwhile=1, cache=cache) as reading:
+    with Readers([[run] for run in runs], worthwhile=1, cache=cache) as reading:
         assert reading._reading
         assert list(reading.traces()) == plain
     assert len(list(cache.folder.path.glob("*.ranks"))) == 3
     for run in runs[1:]:
         read_trace([run], cache=cache)
-    with Readers(runs, worthwhile=1, cache=cache) as reading:
+    with Readers([[run] for run in runs], worthwhile=1, cache=cache) as reading:
         assert not reading._reading
         assert list(reading.traces()) == plain
