@@ -14,6 +14,8 @@ from agent.traces.link import Links
 MAX_FRAMES: Final = 40
 MAX_SHAPES: Final = 8
 MAX_STACKS: Final = 8
+MAX_DEPTH: Final = 512
+"""How many open spans around a launch are looked at; Python itself stops at 1000 calls."""
 _FRAME: Final = re.compile(r"^(?P<path>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.DOTALL)
 
 Frame = tuple[str, int, str]
@@ -92,12 +94,17 @@ def _operator_stacks(
 def _shapes(
     collector: Collector, rank: RankColumns, links: Links, signature_of: Sequence[Signature]
 ) -> dict[Signature, tuple[str, ...]]:
-    dims = [operator[2] for operator in collector.operators.ids]
+    dims = [_compact(operator[2]) for operator in collector.operators.ids]
     counts: dict[Signature, Counter[str]] = {}
     for signature, operator in zip(signature_of, links.operator.tolist(), strict=True):
-        if operator != UNKNOWN and (raw := dims[rank.operators.what[operator]]):
-            counts.setdefault(signature, Counter())[raw.decode("utf-8", "replace")] += 1
+        if operator != UNKNOWN and (shape := dims[rank.operators.what[operator]]):
+            counts.setdefault(signature, Counter())[shape] += 1
     return {signature: _most_common(seen, MAX_SHAPES) for signature, seen in counts.items()}
+
+
+def _compact(dims: bytes) -> str:
+    """Give shapes without the white space that a writer put between their numbers."""
+    return b"".join(dims.split()).decode("utf-8", "replace")
 
 
 def _most_common(seen: Counter[_Sortable], limit: int) -> tuple[_Sortable, ...]:
@@ -108,7 +115,7 @@ def _most_common(seen: Counter[_Sortable], limit: int) -> tuple[_Sortable, ...]:
 def open_spans(
     spans: SpanColumns, rank: RankColumns, launches: Mapping[int, set[Signature]]
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Give, for each launch, the spans of its thread around it, outermost first."""
+    """Give, for each launch, the innermost spans of its thread around it, outermost first."""
     starts, ends = spans.start_ns, spans.end_ns
     threads, at_ns = rank.launches.thread, rank.launches.start_ns
     points: dict[int, list[int]] = {}
@@ -127,5 +134,16 @@ def open_spans(
             while at < len(positions) and starts[positions[at]] <= now:
                 stack.append(positions[at])
                 at += 1
-            stack = [position for position in stack if ends[position] > now]
-            yield launch, tuple(stack)
+            yield launch, _still_open(stack, ends, now)
+
+
+def _still_open(stack: list[int], ends: Sequence[int], now: int) -> tuple[int, ...]:
+    """Give the innermost spans that go on after `now`; those above them that ended are dropped."""
+    still: list[int] = []
+    at = len(stack)
+    while at and len(still) < MAX_DEPTH:
+        at -= 1
+        if ends[stack[at]] > now:
+            still.append(stack[at])
+    stack[at:] = still[::-1]
+    return tuple(stack[at:])

@@ -32,7 +32,7 @@ from agent.traces import odd
 from agent.traces.collect import UNKNOWN, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import NO_LINKS, IdIndex, Links
-from agent.traces.measure import Timeline, measure
+from agent.traces.measure import Timeline, has_time, measure
 from agent.traces.numbers import INT64_MAX
 from agent.traces.ranks import parse_file_name, stem_of
 from agent.traces.steps import Annotation, Launched, place_steps
@@ -159,7 +159,7 @@ class Events:
         columns = self.rank.kernels
         started = array("q", self.launches.started.values())
         index = IdIndex(np.array(list(self.launches.started), np.int64), lowest=-INT64_MAX)
-        launch = index.find(seen(columns.correlation))
+        launch = np.where(has_time(columns), index.find(seen(columns.correlation)), UNKNOWN)
         events = Launched(seen(columns.start_ns), seen(columns.duration_ns), seen(started), launch)
         return place_steps(self.annotations, events, origin_ns)
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 import numpy as np
 
 from agent.core.kernels import GraphReplays
-from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, RankColumns, SpanColumns
+from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanColumns
 from agent.traces.vectors import Mask, Vector, blocks, seen, total
 
 _SPARSE = 8
@@ -172,14 +173,23 @@ def _operators_by_id(rank: RankColumns, launch_of: Vector, replayed: Mask) -> Ve
     found[replayed] = UNKNOWN
     left = _unlinked(found, launch_of, replayed)
     found[left] = index.find(seen(launches.external_id)[launch_of[left]])
-    if index.repeated:
-        shared = [position for group in index.repeated.values() for position in group]
-        for at in np.flatnonzero(np.isin(found, shared)).tolist():
-            candidates = index.repeated[operators.external_id[found[at]]]
-            launch = launch_of[at]
-            start = launches.start_ns[launch] if launch != UNKNOWN else None
-            found[at] = _innermost(operators, candidates, start)
+    for external_id, sharing in _sharing(operators, index, found).items():
+        launch_ns = [_start_of(launches, launch) for launch in launch_of[sharing].tolist()]
+        found[sharing] = _innermost(operators, index.repeated[external_id], launch_ns)
     return found
+
+
+def _sharing(operators: SpanColumns, index: IdIndex, found: Vector) -> dict[int, list[int]]:
+    """Give the kernels of each id that several operators share."""
+    shared = [position for group in index.repeated.values() for position in group]
+    sharing: dict[int, list[int]] = {}
+    for at in np.flatnonzero(np.isin(found, shared)).tolist() if shared else ():
+        sharing.setdefault(operators.external_id[found[at]], []).append(at)
+    return sharing
+
+
+def _start_of(launches: LaunchColumns, launch: int) -> int | None:
+    return None if launch == UNKNOWN else launches.start_ns[launch]
 
 
 def _unlinked(operator: Vector, launch_of: Vector, replayed: Mask) -> Vector:
@@ -187,15 +197,25 @@ def _unlinked(operator: Vector, launch_of: Vector, replayed: Mask) -> Vector:
     return np.flatnonzero((operator == UNKNOWN) & (launch_of != UNKNOWN) & ~replayed)
 
 
-def _innermost(operators: SpanColumns, candidates: Iterable[int], at_ns: int | None) -> int:
-    """Choose among operators with one id: those around the launch first, then the shortest."""
+def _innermost(
+    operators: SpanColumns, candidates: Iterable[int], launch_ns: Sequence[int | None]
+) -> list[int]:
+    """Choose for each launch among operators with one id: one around it first, then the shortest.
 
-    def rank(position: int) -> tuple[bool, int, int]:
-        start, end = operators.start_ns[position], operators.end_ns[position]
-        outside = at_ns is not None and not start <= at_ns <= end
-        return outside, end - start, -start
-
-    return min(candidates, key=rank)
+    One sweep in time order, with the operators that have begun in a heap, the shortest on top.
+    """
+    starts, ends = operators.start_ns, operators.end_ns
+    by_length = sorted((ends[at] - starts[at], -starts[at], at) for at in candidates)
+    upcoming = sorted(by_length, key=lambda entry: entry[1])
+    begun: list[tuple[int, int, int]] = []
+    around: dict[int | None, int] = {}
+    for now in sorted({at_ns for at_ns in launch_ns if at_ns is not None}):
+        while upcoming and -upcoming[-1][1] <= now:
+            heappush(begun, upcoming.pop())
+        while begun and ends[begun[0][2]] < now:
+            heappop(begun)
+        around[now] = (begun or by_length)[0][2]
+    return [around.get(at_ns, by_length[0][2]) for at_ns in launch_ns]
 
 
 def _fill_by_enclosure(

@@ -63,7 +63,7 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     Streams of a device are merged `block` events at a time, so that memory stays bounded.
     """
     starts = seen(kernels.start_ns)
-    usable = _usable(starts, seen(kernels.duration_ns), kernels.timeless)
+    usable = has_time(kernels)
     unplaced = len(starts) - int(np.count_nonzero(usable))
     if unplaced == len(starts):
         return Timeline(unplaced=unplaced)
@@ -94,17 +94,18 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     )
 
 
-def _usable(starts: Vector, durations: Vector, timeless: Sequence[int]) -> Mask:
+def has_time(kernels: KernelColumns) -> Mask:
     """Tell for each event whether it has a usable time.
 
     A time of 0 is the profiler's "no stamp", unless the events really begin there.
     """
+    starts = seen(kernels.start_ns)
     usable: Mask = starts != 0
     if not usable.all():
         earliest = starts.min(where=usable, initial=INT64_MAX) if usable.any() else 0
         if earliest <= _PLAUSIBLE_GAP_NS:
-            usable |= durations > 0
-        usable[timeless] = False
+            usable |= seen(kernels.duration_ns) > 0
+        usable[kernels.timeless] = False
     return usable
 
 

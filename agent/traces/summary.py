@@ -24,11 +24,11 @@ from agent.core.kernels import (
 )
 from agent.core.proposals import Finding
 from agent.traces import odd
-from agent.traces.collect import Collector, RankColumns, SpanColumns
+from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import Links, link_launches
-from agent.traces.measure import Timeline, measure
+from agent.traces.measure import Timeline, has_time, measure
 from agent.traces.ranks import (
     coordinates_in,
     distributed,
@@ -270,7 +270,8 @@ def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
         return ()
     kernels = rank.kernels
     starts, durations = seen(kernels.start_ns), seen(kernels.duration_ns)
-    events = Launched(starts, durations, seen(rank.launches.start_ns), links.launch)
+    launch = np.where(has_time(kernels), links.launch, UNKNOWN)
+    events = Launched(starts, durations, seen(rank.launches.start_ns), launch)
     return place_steps(rank.steps, events, origin_ns)
 
 

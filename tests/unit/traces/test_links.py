@@ -153,3 +153,64 @@ def test_thousands_of_calls_and_kernels_with_one_correlation_are_linked(tmp_path
     events = [launch(10 * at, 0) for at in range(20_000)]
     events += [kernel("k", 300_000 + 10 * at, 0) for at in range(20_000)]
     assert read(tmp_path, events).count == 20_000
+
+
+def test_thousands_of_operators_and_kernels_with_one_external_id_are_linked(tmp_path: Path) -> None:
+    """Each goes to the operator around its launch; trying all for each would take an hour."""
+    many = 10_000
+    events: list[Event] = []
+    for number in range(many):
+        at = 100 * number
+        events += [op(f"op {number % 7}", at, 50, external=1), launch(at + 10, number + 1)]
+        events.append(kernel(f"kernel {number % 7}", at + 20, number + 1, external=1))
+    rank = read(tmp_path, events)
+    assert ops(rank) == {f"kernel {number}": f"op {number}" for number in range(7)}
+
+
+def test_of_operators_with_one_id_the_shortest_around_the_launch_counts(
+    tmp_path: Path, backwards: bool
+) -> None:
+    events = [
+        op("around both", 0, 100, external=1),
+        op("around the first", 10, 20, external=1),
+        op("around none", 90, 2, external=1),
+        *(launch(20, 5), launch(50, 6), launch(300, 7)),
+        kernel("first", 400, 5, external=1),
+        kernel("second", 410, 6, external=1),
+        kernel("late", 420, 7, external=1),
+        kernel("without a launch", 430, 8, external=1),
+    ]
+    assert ops(read(tmp_path, events, backwards=backwards)) == {
+        "first": "around the first",
+        "second": "around both",
+        "late": "around none",
+        "without a launch": "around none",
+    }
+
+
+def test_thousands_of_operators_around_each_launch_leave_the_innermost(tmp_path: Path) -> None:
+    """Operators that never end pile up: of each stack the outermost are left out."""
+    many = 4_000
+    events = [op("open", number / 1000, 100_000, external=number + 1) for number in range(many)]
+    events += [launch(20 + number, number + 1) for number in range(many)]
+    events += [kernel("kernel", 200_000 + 10 * number, number + 1) for number in range(many)]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    (rank,) = read_trace(path, context=True).ranks
+    assert {stack for used in rank.context.values() for stack in used.op_stacks} == {
+        ("open",) * 512
+    }
+
+
+def test_shapes_do_not_differ_by_how_their_block_was_read(tmp_path: Path) -> None:
+    """The first block is read event by event, which drops white space within shapes."""
+    events: list[Event] = []
+    for number in range(2_000):
+        at = 100 * number
+        shapes = {"Input_Dims": [[8, 16], [16]]}
+        events += [op("aten::mm", at, 50, number + 1, **shapes), launch(at + 10, number + 1)]
+        events.append(kernel("gemm", at + 20, number + 1))
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    (rank,) = read_trace(path, context=True).ranks
+    assert [used.shapes for used in rank.context.values()] == [("[[8,16],[16]]",)]

@@ -109,3 +109,17 @@ def test_steps_of_a_file_without_copies_on_the_gpu_are_cut_by_their_launches(tmp
         Step("step[EXTEND bs=1 toks=9]", 0, 95_000),
         Step("step[DECODE bs=1]", 95_000, 105_000),
     )
+
+
+def test_a_kernel_without_a_time_does_not_stretch_its_step(tmp_path: Path):
+    at = 1_700_000_000_000_000
+    events = [
+        event("user_annotation", "ProfilerStep#1", at, 100, 5),
+        *(event("cuda_runtime", "cudaLaunchKernel", at + n, 1, 5, correlation=n) for n in (1, 2)),
+        event("kernel", "timed", at + 30, 5, 7, correlation=1, device=0, stream=7),
+        event("kernel", "timeless", 0, 5, 7, correlation=2, device=0, stream=7),
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    [rank] = read_trace(path).ranks
+    assert rank.steps == (Step("ProfilerStep#1", 0, 5_000),)
