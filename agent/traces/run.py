@@ -262,7 +262,7 @@ def _doubled(ranks: Sequence[RankTrace]) -> list[Finding]:
             groups.setdefault((rank.rank, rank.stage), []).append(rank.info.source)
     return [
         Finding(
-            "TR041",
+            "TR043",
             f"rank {number} is there {len(sources)} times: {', '.join(sources)}",
             severity="warning",
             hint="name the files of one capture only",
@@ -319,4 +319,4 @@ def _stages(ranks: Sequence[RankTrace]) -> list[Finding]:
         return []
     message = f"files of stages {' and '.join(stages)} in one run; their figures add up"
     hint = "name the files of one stage to keep them apart"
-    return [Finding("TR043", message, severity="warning", hint=hint)]
+    return [Finding("TR045", message, severity="warning", hint=hint)]

@@ -179,7 +179,7 @@ def test_two_ranks_with_equal_events_are_two(tmp_path: Path) -> None:
 def test_the_same_rank_twice_is_named(tmp_path: Path) -> None:
     trace = read_trace(put(tmp_path, {"a.json": rank(10, 0, 2), "b.json": rank(11, 0, 2)}))
     assert trace.kernel_ns == 42_000
-    assert "rank 0 is there 2 times: a.json, b.json" in said(trace)
+    assert "TR043  rank 0 is there 2 times: a.json, b.json" in said(trace)
     assert "rank 1 of world_size 2 is absent" in said(trace)
 
 
@@ -196,7 +196,7 @@ def test_stages_are_kept_apart(tmp_path: Path) -> None:
         ("1 DECODE", 42_000),
         ("1 EXTEND", 22_000),
     ]
-    assert "TR043" in said(trace)
+    assert "TR045" in said(trace)
 
 
 @pytest.mark.parametrize("name", ["merged-17.trace.json.gz", "all.json"])
