@@ -22,6 +22,7 @@ from agent.cli.diff_options import (
     SvgOption,
 )
 from agent.cli.options import (
+    PROFILE_SUFFIX,
     SHORT_LIST,
     DiffFormat,
     Engine,
@@ -44,6 +45,7 @@ from agent.cli.screen import (
     write_file,
     write_result,
 )
+from agent.errors import UsageError
 
 if TYPE_CHECKING:
     from agent.compare.gates import GateResult
@@ -82,6 +84,7 @@ def diff(
     from agent.workflows.label import Reading
 
     _spare((output, svg), [base, new, *(base_repeat or ()), *(new_repeat or ())], rules)
+    _refuse_profile(output)
     options = DiffOptions(
         rules=rules,
         reading=Reading(salvage, engine is Engine.dask, scheduler, not no_cache),
@@ -108,6 +111,21 @@ def _spare(written: Sequence[Path | None], inputs: Sequence[str], rules: Path | 
 
     for path in written:
         refuse_inputs(path, inputs, rule_path(rules))
+
+
+def _refuse_profile(output: Path | None) -> None:
+    """Refuse a name that `label` gives to a run: what is written here is no such thing.
+
+    Raises:
+        UsageError: CL001 the output has that name.
+    """
+    if output is not None and output.suffix == PROFILE_SUFFIX:
+        raise UsageError(
+            "CL001",
+            "a comparison cannot be kept as a profile, which holds one run",
+            location=str(output),
+            hint="keep each run with: label-agent label RUN -o RUN.profile",
+        )
 
 
 def _draw(result: TraceDiff, svg: Path) -> None:

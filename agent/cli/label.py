@@ -10,6 +10,7 @@ import typer
 from agent.cli.options import (
     EVERYTHING,
     FORMAT_HELP,
+    PROFILE_SUFFIX,
     SHORT_LIST,
     Engine,
     EngineOption,
@@ -30,8 +31,6 @@ from agent.cli.screen import refuse_inputs, result_width, talk_findings, write_f
 
 if TYPE_CHECKING:
     from agent.core.rules import LabelledTrace
-
-PROFILE_SUFFIX = ".profile"
 
 
 def label(

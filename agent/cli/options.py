@@ -121,6 +121,9 @@ SchedulerOption = Annotated[
 ]
 
 
+PROFILE_SUFFIX = ".profile"
+"""Ends the name of what `label` keeps of a run."""
+
 FORMAT_HELP = "How to write the result; else by the suffix of -o, else text."
 
 

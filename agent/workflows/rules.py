@@ -195,6 +195,13 @@ def preview_upgrade(
     named = rule_path(path)
     ruleset = rules_in_force(named)
     newest = f"builtin@{builtin_version()}"
+    if not ruleset.extends:
+        raise RuleFileError(
+            "RS010",
+            "it extends nothing, so there is nothing to upgrade",
+            location=shown_path(named),
+            hint="name a rule file that extends the built-in rules, with --rules",
+        )
     text = read_rule_text(named)
     changed = text if ruleset.extends == newest else with_extends(text, newest)
     trace = _read(traces, progress)

@@ -304,3 +304,19 @@ def test_a_journal_that_is_a_pipe_is_refused_at_once(
     done = run("review")
     assert done.code == 2
     assert "JR001" in done.err
+
+
+def test_upgrading_without_a_rule_file_names_the_built_in_one(run: Run) -> None:
+    done = run("rules", "upgrade")
+    assert done.code == 2
+    assert "rules/builtin.toml: RS010" in done.err
+    assert "--rules" in done.err
+
+
+def test_a_comparison_is_not_written_as_a_profile(
+    run: Run, trace_file: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "pair.profile"
+    done = run("diff", trace_file, trace_file, "-o", output)
+    assert (done.code, output.exists()) == (2, False)
+    assert "CL001" in done.err
