@@ -28,10 +28,10 @@ class SideSummary:
     """One run in figures.
 
     `copies` are copies and fills: beside the kernels, in no other sum. `busy_ns` is the union of
-    all GPU intervals per device, copies included, added over devices and ranks; `span_ns` is that
-    of the longest rank. Either is None where a rank has no timeline. `opless_ns` is kernel time
-    without a known launching op; `replayed` are kernels that graph replays brought. `ranks` holds
-    one entry for each stage of a rank, `n_ranks` counts the ranks.
+    all kernels per device, added over devices and ranks; `span_ns` is that of the longest rank.
+    Either is None where a rank has no timeline. `opless_ns` is kernel time without a known
+    launching op; `replayed` are kernels that graph replays brought. `ranks` holds one entry for
+    each stage of a rank, `n_ranks` counts the ranks.
     """
 
     name: str

@@ -143,7 +143,7 @@ _RUN_FACTS = (
     "run",
     "kernels",
     "sum of kernels, ms",
-    "busy, copies included, ms",
+    "busy, union of kernels, ms",
     "span, ms",
     "copies and fills",
     *GRADES,

@@ -58,7 +58,7 @@ def figures_phrase(side: SideSummary) -> str:
     """Say what the figures of a run are; "" where there is only the sum."""
     if side.busy_ns is None:
         return ""
-    busy = f"busy{_devices(side)} is the union of all GPU work, copies included"
+    busy = f"busy{_devices(side)} is the union of all kernels, without copies"
     if len(side.ranks) == 1:
         return f"the table adds up to the sum; {busy}"
     return (

@@ -12,6 +12,7 @@ from agent.core.kernels import ClippedTotal
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_markdown import diff_markdown
 from agent.render.diff_text import diff_text
+from agent.render.html import diff_html
 from agent.render.label_report import label_markdown, label_text
 from agent.render.phrases import parts_rows
 from tests.builders import evidence
@@ -154,8 +155,18 @@ def test_figures_a_run_does_not_have_are_not_explained():
     assert "busy" not in label_text(one_run())
     report = words(label_text(run(timed(390_000, 450_000))))
     assert "sum 0.400000 ms · busy 0.390000 ms · span 0.450000 ms" in report
-    assert "the table adds up to the sum; busy is the union of all GPU work" in report
+    assert (
+        "the table adds up to the sum; busy is the union of all kernels, without copies" in report
+    )
     assert "ranks" not in report
+
+
+def test_copies_are_not_said_to_be_in_busy_time():
+    """Decision 0001: busy time is of kernels, as the reader measures it."""
+    busy = replace(one_run().trace.ranks[0], busy_ns=5, span_ns=9)
+    for report in (label_text(run(busy)), diff_html(compare_traces(run(busy), run(busy)))):
+        assert "copies included" not in words(report)
+        assert "union of " in words(report)
 
 
 def test_a_run_lists_kernels_with_their_rules_when_asked():
