@@ -27,6 +27,8 @@ def mutations(right: list[Proposal]) -> Iterator[tuple[str, Proposal]]:
         others = [one for one in right if one["proposal"] != line["proposal"]]
         yield from _moved_lines(line)
         yield from _other_places(line)
+        yield from _spellings(line)
+        yield from _repeated(line)
         yield from _claims(line)
         yield from _patterns(line)
         yield from _missing(line)
@@ -81,6 +83,32 @@ def _other_places(line: Proposal) -> Iterator[tuple[str, Proposal]]:
             changed, proposal = _edit(line)
             proposal["evidence"][at]["repo"] = repo
             yield f"{entry['kind']} repo {repo}", changed
+
+
+def _spellings(line: Proposal) -> Iterator[tuple[str, Proposal]]:
+    """Paths and quotes that look right to a reader and are not what stands in the checkout."""
+    for at, entry in _each(line):
+        path = entry["path"]
+        for other in (
+            f"./{path}", f"{path}/", path.replace("/", "//", 1), path.replace("/", "\\"), f"{path} ",
+            f"{path}#L{entry['lines'][0]}", f"{path}:{entry['lines'][0]}", f"{path}\u200b",
+            path.replace(".", "%2e"), path.replace("s", "\u0455", 1), path.rpartition("/")[0],
+        ):  # fmt: skip
+            changed, proposal = _edit(line)
+            proposal["evidence"][at]["path"] = other
+            yield f"{entry['kind']} path spelled {other[-40:]!r}", changed
+        for snippet in (")", "pass  # as cited", "x\u202ey", "return"):
+            changed, proposal = _edit(line)
+            proposal["evidence"][at]["snippet"] = snippet
+            yield f"{entry['kind']} snippet {snippet!r}", changed
+
+
+def _repeated(line: Proposal) -> Iterator[tuple[str, Proposal]]:
+    for _, entry in _each(line):
+        if len(line["proposal"]["evidence"]) < 5:
+            changed, proposal = _edit(line)
+            proposal["evidence"].append(copy.deepcopy(entry))
+            yield f"{entry['kind']} cited twice", changed
 
 
 def _claims(line: Proposal) -> Iterator[tuple[str, Proposal]]:
