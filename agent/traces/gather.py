@@ -27,9 +27,9 @@ from agent.core.kernels import (
     TraceInfo,
 )
 from agent.core.proposals import Finding
-from agent.errors import TraceError
+from agent.errors import CorruptTrace, TraceError
 from agent.traces import odd
-from agent.traces.collect import UNKNOWN, RankColumns
+from agent.traces.collect import UNKNOWN, KernelColumns, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.link import NO_LINKS, IdIndex, Links
 from agent.traces.measure import Timeline, has_time, measure
@@ -90,7 +90,7 @@ class Events:
 
 
         Raises:
-            OverflowError: a time that does not fit in 64 bits.
+            OverflowError: a time or a duration that does not fit in 64 bits.
         """
         number = self._whats.get(what)
         if number is None:
@@ -100,13 +100,15 @@ class Events:
                 raise OverflowError
             self.rank.negative += 1
             end_ns = start_ns
+        if end_ns - start_ns > INT64_MAX:
+            raise OverflowError
         columns = self.rank.kernels
         in_range = -INT64_MAX <= correlation <= INT64_MAX
         columns.correlation.append(correlation if in_range else UNKNOWN)
         columns.name.append(number)
         columns.work.append(_KIND[what[1]])
         columns.start_ns.append(start_ns)
-        columns.duration_ns.append(min(end_ns - start_ns, INT64_MAX))
+        columns.duration_ns.append(end_ns - start_ns)
         device, stream, queue = place
         columns.device.append(device if -_INT32_MAX <= device <= _INT32_MAX else UNKNOWN)
         columns.stream.append(stream if -INT64_MAX <= stream <= INT64_MAX else UNKNOWN)
@@ -124,8 +126,13 @@ class Events:
         name_of: Callable[[object], str] = str,
         findings: Sequence[Finding] = (),
     ) -> RankTrace:
-        """Close the columns; `name_of` gives the name for what `add` was given."""
+        """Close the columns; `name_of` gives the name for what `add` was given.
+
+        Raises:
+            CorruptTrace: its events are further apart than 64 bits can tell.
+        """
         columns = self.rank.kernels
+        _require_range(columns, info.source)
         if not any(stream > 0 for stream in columns.stream):
             columns.stream = columns.external_id
         columns.external_id = array("q")
@@ -181,7 +188,7 @@ class Events:
         renumber = [number[signature] for signature in signatures]
         kept = (
             array("I", [renumber[at] for at in ids]),
-            array("q", [max(0, start - origin) for start in columns.start_ns]),
+            array("q", [start - origin for start in columns.start_ns]),
             columns.duration_ns,
             columns.device,
             columns.stream,
@@ -203,6 +210,18 @@ class Events:
             )
             for number, by_correlation in keys
         ]
+
+
+def _require_range(columns: KernelColumns, source: str) -> None:
+    starts = seen(columns.start_ns)
+    ends = starts + seen(columns.duration_ns)
+    if int(ends.max(initial=0)) - int(starts.min(initial=0)) > INT64_MAX:
+        raise CorruptTrace(
+            "TR061",
+            "events lie further apart than 64 bits of nanoseconds can tell",
+            location=source,
+            hint="capture or export it again",
+        )
 
 
 def finish_processes(

@@ -25,6 +25,7 @@ from agent.traces.events import launches_graph
 from agent.traces.gather import SALVAGE_HINT, Events, finish_processes, incomplete
 from agent.traces.inflate import ByteStream
 from agent.traces.markers import step_of
+from agent.traces.numbers import INT64_MAX
 from agent.traces.walk import DamagedJson, Walker, readable
 
 _TOP: Final = "rocprofiler-sdk-tool"
@@ -343,7 +344,8 @@ def _take_call(process: _Process, call: _Call) -> None:
     key = (call.kind, call.operation)
     starts, correlations = process.calls.setdefault(key, (array("q"), array("q")))
     starts.append(call.start_timestamp)
-    correlations.append(call.correlation_id.internal)
+    correlation = call.correlation_id.internal
+    correlations.append(correlation if abs(correlation) <= INT64_MAX else UNKNOWN)
 
 
 def _pid(metadata: object) -> int:

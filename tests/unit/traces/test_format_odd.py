@@ -180,6 +180,30 @@ def test_a_time_that_is_none_is_a_damaged_row(tmp_path: Path, kind: str, value: 
     assert (rank.count, rank.kernel_ns, rank.info.skipped_events) == (1, 100, 1)
 
 
+MOST = (1 << 63) - 1
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_times_too_far_apart_for_64_bits_are_an_error(tmp_path: Path, kind: str) -> None:
+    script, table, *_ = DATABASES[kind]
+    far = f"UPDATE {table} SET start = {-MOST}, end = {5 - MOST} WHERE start = 300;"
+    path = database(tmp_path, f"{script} {far} UPDATE {table} SET end = {MOST} WHERE start > 0;")
+    with pytest.raises(CorruptTrace, match="TR061 events lie further apart"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_duration_beyond_64_bits_is_not_cut_short(tmp_path: Path, kind: str) -> None:
+    script, table, *_ = DATABASES[kind]
+    path = database(
+        tmp_path,
+        f"{script} UPDATE {table} SET start = {-MOST}, end = {MOST} WHERE start = 300;",
+    )
+    with pytest.raises(CorruptTrace, match="TR061 row 2 of"):
+        read_trace(path)
+    assert read_one(path, salvage=True).kernel_ns == 100
+
+
 @pytest.mark.parametrize("kind", DATABASES)
 def test_a_name_of_bytes_is_read_as_text(tmp_path: Path, kind: str) -> None:
     script, _, strings, column = DATABASES[kind]

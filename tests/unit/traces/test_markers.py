@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.kernels import Trace
+from agent.traces.markers import step_of
 from agent.traces.reader import read_trace
 from tests.unit.traces.inputs import GOLDEN, put_input
 
@@ -134,3 +135,24 @@ def test_a_file_without_markers_has_no_steps(tmp_path: Path) -> None:
         (tmp_path / case.partition("/")[0]).mkdir()
         path = put_input(GOLDEN / case, tmp_path / case.partition("/")[0])
         assert steps_of(read_trace(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_one"),
+    [(5, 5, True), (5, 4, False), (5, 1 << 64, True), (1 << 63, 1 << 64, False), (5, None, False)],
+)
+def test_a_range_without_usable_times_is_no_step(start: int, end: int | None, is_one: bool) -> None:
+    assert (step_of("step 1", start, end) is not None) is is_one
+
+
+def test_salvage_of_a_call_with_an_id_of_64_bits_reads_on(tmp_path: Path) -> None:
+    """rocprofiler's ids are unsigned; the call's start had been taken when its id was refused."""
+    path = rocprof_json(tmp_path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    [process] = document["rocprofiler-sdk-tool"]
+    calls = process["buffer_records"]["hip_api"]
+    calls.append({**calls[0], "correlation_id": {"internal": (1 << 64) - 1}})
+    path.write_text(json.dumps(document), encoding="utf-8")
+    for salvage in (False, True):
+        trace = read_trace(path, salvage=salvage)
+        assert steps_of(trace) == [("step 1", 0), ("step 2", 199_000)]
