@@ -92,7 +92,7 @@ def _spellings(line: Proposal) -> Iterator[tuple[str, Proposal]]:
         for other in (
             f"./{path}", f"{path}/", path.replace("/", "//", 1), path.replace("/", "\\"), f"{path} ",
             f"{path}#L{entry['lines'][0]}", f"{path}:{entry['lines'][0]}", f"{path}\u200b",
-            path.replace(".", "%2e"), path.replace("s", "\u0455", 1), path.rpartition("/")[0],
+            path.replace(".", "%2e"), path.replace("/", "\u2215", 1), path.rpartition("/")[0],
         ):  # fmt: skip
             changed, proposal = _edit(line)
             proposal["evidence"][at]["path"] = other
