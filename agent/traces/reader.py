@@ -138,9 +138,25 @@ def read_file(
     """Read one file of any format; its content decides, not its suffix.
 
     Raises:
-        TraceError: it cannot be read; the location is `file.source`.
+        TraceError: it cannot be read, or changed meanwhile; the location is `file.source`.
     """
-    if not _size(file):
+    before = _state(file)
+    ranks = _read_unwatched(file, salvage=salvage, context=context, progress=progress)
+    if _state(file) != before:
+        raise TraceError(
+            "TR018",
+            "the file changed while it was read",
+            location=file.source,
+            hint="try again once the profiler or the copy is done",
+        )
+    return ranks
+
+
+def _read_unwatched(
+    file: TraceFile, *, salvage: bool, context: bool, progress: Progress | None
+) -> tuple[RankTrace, ...]:
+    size, _ = _state(file)
+    if not size:
         raise UnknownTraceFormat(
             "TR002", "empty file", location=file.source, hint="capture or copy it again"
         )
@@ -176,11 +192,13 @@ def read_file(
     return read_kineto(file.path, file.source, salvage=salvage, context=context, progress=progress)
 
 
-def _size(file: TraceFile) -> int:
+def _state(file: TraceFile) -> tuple[int, int]:
+    """Give the size of a file, and when it was written."""
     try:
-        return file.path.stat().st_size
+        seen = file.path.stat()
     except OSError as err:
         raise cannot_be_read(err, file.source) from err
+    return seen.st_size, seen.st_mtime_ns
 
 
 def find_files(named: Sequence[str]) -> list[TraceFile]:

@@ -12,6 +12,7 @@ import pytest
 
 from agent.core.kernels import Trace
 from agent.errors import LabelAgentError, TraceError, UnknownTraceFormat, UsageError
+from agent.traces.inflate import ReadProgress
 from agent.traces.reader import read_trace
 
 
@@ -231,3 +232,16 @@ def test_a_pipe_that_a_pattern_meets_is_an_error_and_not_waited_for(tmp_path: Pa
     with pytest.raises(TraceError, match="not a regular file"):
         read_trace(str(tmp_path / "*.json"))
     assert read_trace(tmp_path).kernel_ns == 20_000
+
+
+def test_a_file_written_to_while_it_is_read_is_not_half_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    event = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2}
+    path.write_text(json.dumps({"traceEvents": [event] * 9_000}), encoding="utf-8")
+
+    def rewrite(_: ReadProgress) -> None:
+        with path.open("r+b") as file:
+            file.write(path.read_bytes().replace(b'"dur": 2', b'"dur": 3'))
+
+    with pytest.raises(TraceError, match=r"trace\.json: TR018 .* changed while it was read"):
+        read_trace(path, progress=rewrite)
