@@ -166,6 +166,8 @@ def _leaving(statement: Node, depth: int) -> str:
         case "with_statement" if depth < _MAX_NESTED:
             body = statement.child_by_field_name("body")
             said = "a `with` that leaves" if _always_leaves(body, depth + 1) else ""
+        case "try_statement" if depth < _MAX_NESTED and _leaves_a_try(statement, depth):
+            said = "a `try` that leaves"
         case "if_statement" if depth < _MAX_NESTED and _leaves_either_way(statement, depth):
             said = "an `if` that leaves either way"
     return said
@@ -179,6 +181,21 @@ def _leaves_either_way(statement: Node, depth: int) -> bool:
     last = statement.children_by_field_name("alternative")[-1:]
     total = any(one.type == "else_clause" for one in last)
     return total and all(_always_leaves(one, depth + 1) for one in branches)
+
+
+def _leaves_a_try(statement: Node, depth: int) -> bool:
+    """Tell whether a `try` leaves: its body and all its handlers do, or its `finally` does."""
+    blocks = {"body": [statement.child_by_field_name("body")], "finally": list[Node | None]()}
+    for clause in statement.named_children:
+        inner = next((one for one in clause.named_children if one.type == "block"), None)
+        if clause.type == "finally_clause":
+            blocks["finally"].append(inner)
+        elif clause.type.endswith("_clause"):
+            blocks["body"].append(inner)
+    return any(
+        bool(held) and all(_always_leaves(one, depth + 1) for one in held)
+        for held in blocks.values()
+    )
 
 
 def _is_endless(statement: Node) -> bool:

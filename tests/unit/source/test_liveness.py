@@ -65,6 +65,12 @@ NEVER = {
         "def run(x):\n    if x:\n        return 1\n    else:\n        return 2\n    LAUNCH\n"
     ),
     "behind a return within": "def run(x):\n    with x as y:\n        return y\n    LAUNCH\n",
+    "behind a try that returns": (
+        "def run(x):\n    try:\n        return x\n    except ValueError:\n        raise\n    LAUNCH\n"
+    ),
+    "behind a finally that returns": (
+        "def run(x):\n    try:\n        x()\n    finally:\n        return x\n    LAUNCH\n"
+    ),
     "on another system": "import sys\n\n\ndef run(x):\n    if sys.platform == 'win32':\n        LAUNCH\n",
     "a function defined again": "def run(x):\n    LAUNCH\n\n\ndef run(x):\n    return x\n",
     "a method defined again": (
@@ -133,6 +139,10 @@ RUNS = {
         "OTHER_SETS = False\n\n\ndef run(x):\n    if OTHER_SETS:\n        LAUNCH\n"
     ),
     "a switch that is on": "USE = True\n\n\ndef run(x):\n    if USE:\n        LAUNCH\n",
+    "behind a try that may go on": (
+        "def run(x):\n    try:\n        return x\n    except ValueError:\n        pass\n    LAUNCH\n"
+    ),
+    "behind a try that tries": "def run(x):\n    try:\n        x()\n    finally:\n        x()\n    LAUNCH\n",
     "behind a loop that ends": "def run(x):\n    while True:\n        if x:\n            break\n    LAUNCH\n",
     "behind a return of some": "def run(x):\n    if x:\n        return 1\n    elif x is None:\n        return 2\n    LAUNCH\n",
     "a setter beside its property": (
