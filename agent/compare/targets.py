@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from agent.compare.cited import evidence_of
 from agent.compare.replaced import Replacement
 from agent.compare.rows import CategoryRow, KernelRow
 from agent.core.proposals import Evidence
@@ -20,12 +21,16 @@ from agent.core.rules import CategoryId, Grade, LabelledTrace, RuleId, RuleSet
 LEAST_SHARE = Fraction(1, 1_000)
 """Of the new side's time: a kernel that costs less more than before is no target."""
 
+Cites = tuple[RuleId, tuple[Evidence, ...]]
 _RuleTimes = Mapping[tuple[str, str], Mapping[RuleId, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRule:
-    """A rule that put time into an introduced category, with the evidence it cites."""
+    """A rule that put time into a cost, with its evidence of the kernels of that cost.
+
+    `relative` tells that it cites none of them, but other kernels: then `evidence` is of those.
+    """
 
     rule_id: RuleId
     grade: Grade
@@ -33,6 +38,12 @@ class TargetRule:
     line: int
     time_ns: int
     evidence: tuple[Evidence, ...]
+    relative: bool = False
+
+    @property
+    def cites(self) -> Cites:
+        """What a report says of it once: the rule with its evidence."""
+        return self.rule_id, self.evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +192,19 @@ def _cited(
     times: _RuleTimes, kernels: Iterable[KernelRow], ruleset: RuleSet
 ) -> tuple[TargetRule, ...]:
     sums: dict[RuleId, int] = {}
+    named: dict[RuleId, list[str]] = {}
     for kernel in kernels:
         for name in kernel.new_names:
             for rule_id, time_ns in times.get((kernel.category, name), {}).items():
                 sums[rule_id] = sums.get(rule_id, 0) + time_ns
+                named.setdefault(rule_id, []).append(name)
     cited = []
     for rule_id, time_ns in sums.items():
         rule = ruleset.by_id[rule_id]
+        evidence, relative = evidence_of(rule.evidence, named[rule_id])
         cited.append(
-            TargetRule(rule_id, rule.grade, rule.source, rule.line, time_ns, rule.evidence)
+            TargetRule(
+                rule_id, rule.grade, rule.source, rule.line, time_ns, evidence, relative=relative
+            )
         )
     return tuple(sorted(cited, key=lambda rule: (-rule.time_ns, rule.rule_id)))

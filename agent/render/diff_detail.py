@@ -7,8 +7,7 @@ from agent.compare.impact import Impact
 from agent.compare.noise import Spread
 from agent.compare.rows import KernelRow
 from agent.compare.table import TraceDiff
-from agent.compare.targets import TargetRule
-from agent.core.rules import RuleId
+from agent.compare.targets import Cites, TargetRule
 from agent.render.columns import Column, name_lines, table, wrapped
 from agent.render.ordering import sorted_kernels
 from agent.render.phrases import (
@@ -39,7 +38,7 @@ def targets(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     lines = wrapped(
         "where to look: costs, what undoing each saves at most, and their source", width, rest="  "
     )
-    cited: set[RuleId] = set()
+    cited: set[Cites] = set()
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
         lines += wrapped(
@@ -64,17 +63,18 @@ def targets(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     return [*lines, *(wrapped(said, width, first="  ", rest="    ") if said else [])]
 
 
-def _sources(rules: tuple[TargetRule, ...], cited: set[RuleId], width: int) -> list[str]:
-    """Give rules and their source lines; those of a rule cited before are not given again."""
+def _sources(rules: tuple[TargetRule, ...], cited: set[Cites], width: int) -> list[str]:
+    """Give rules and their source lines; those cited before are not given again."""
     lines = []
     for rule in rules:
-        again = rule.rule_id in cited and rule.evidence
-        phrase = f"{rule_phrase(rule)}, cited above" if again else rule_phrase(rule)
+        again = rule.cites in cited and rule.evidence
+        phrase = rule_phrase(rule, relative=rule.relative)
+        phrase = f"{phrase}, cited above" if again else phrase
         lines += wrapped(phrase, width, first="    ", rest="      ")
         for evidence in () if again else rule.evidence:
             guard = f", when {evidence.guard}" if evidence.guard else ""
             lines += wrapped(f"{evidence.place}{guard}", width, first="      ", rest="        ")
-        cited.add(rule.rule_id)
+        cited.add(rule.cites)
     return lines
 
 

@@ -15,8 +15,7 @@ from agent.compare.parts import own_findings
 from agent.compare.rows import CategoryRow, KernelRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
-from agent.compare.targets import TargetRule
-from agent.core.rules import RuleId
+from agent.compare.targets import Cites, TargetRule
 from agent.render.diff_detail import SHOWN_TARGETS
 from agent.render.markdown import cell, code, md_finding, md_table
 from agent.render.ordering import Sort, sorted_kernels, sorted_rows
@@ -149,7 +148,7 @@ def _targets(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
     if not (diff.targets or kernels):
         return []
     lines = ["Where to look (costs, what undoing each saves at most, and their source):", ""]
-    cited: set[RuleId] = set()
+    cited: set[Cites] = set()
     for target in diff.targets:
         bound = f"{millis(target.bound_ns)} ms, {share(target.bound_ns, diff.new.kernel_ns)}"
         lines.append(f"- **{cell(target.category)}**: at most {bound}, introduced category")
@@ -166,15 +165,16 @@ def _targets(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
     return [*lines, "", f"{cell(said)}."] if said else lines
 
 
-def _sources(rules: tuple[TargetRule, ...], cited: set[RuleId]) -> list[str]:
+def _sources(rules: tuple[TargetRule, ...], cited: set[Cites]) -> list[str]:
     lines = []
     for rule in rules:
-        again = rule.rule_id in cited and rule.evidence
-        lines.append(f"  - {cell(rule_phrase(rule))}{', cited above' if again else ''}")
+        again = rule.cites in cited and rule.evidence
+        phrase = rule_phrase(rule, relative=rule.relative)
+        lines.append(f"  - {cell(phrase)}{', cited above' if again else ''}")
         for evidence in () if again else rule.evidence:
             guard = f", when {code(evidence.guard)}" if evidence.guard else ""
             lines.append(f"    - {code(evidence.place, limit=400)}{guard}")
-        cited.add(rule.rule_id)
+        cited.add(rule.cites)
     return lines
 
 

@@ -17,7 +17,7 @@ from agent.compare.targets import TargetRule
 from agent.core.text import shown
 from agent.render.delimited import csv_text
 from agent.render.diff_detail import SHOWN_TARGETS
-from agent.render.phrases import headline, kernel_target_phrase
+from agent.render.phrases import RELATIVE, headline, kernel_target_phrase
 from agent.render.units import millis_of
 
 HEAD = (
@@ -73,8 +73,10 @@ def _labels(diff: TraceDiff) -> str:
 
 
 def _placed(text: str, rules: Iterable[TargetRule]) -> str:
-    places = [evidence.place for rule in rules for evidence in rule.evidence]
-    return f"{text}; as pinned in the rule: {'; '.join(places)}" if places else text
+    for rule in rules:
+        if places := "; ".join(evidence.place for evidence in rule.evidence):
+            text += f"; as pinned in the rule{f', {RELATIVE}' if rule.relative else ''}: {places}"
+    return text
 
 
 def _rows(part: str, diff: TraceDiff, *, kernels: bool) -> Iterable[tuple[str | int, ...]]:

@@ -284,6 +284,7 @@ def _target_rule(rule: TargetRule) -> Json:
         "line": rule.line,
         "time_ns": rule.time_ns,
         "evidence": list(map(evidence_document, rule.evidence)),
+        "evidence_is_of_relative": rule.relative,
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
+from agent.compare.cited import evidence_of
 from agent.compare.figures import Millis, decimal
 from agent.compare.impact import Impact
 from agent.compare.replaced import Replacement
@@ -40,6 +42,7 @@ from agent.render.phrases import (
     place_taken_phrase,
     ranks_phrase,
     replay_phrase,
+    rule_phrase,
     summed,
     unpinned_phrase,
 )
@@ -234,7 +237,8 @@ def _kernel_detail(kernel: KernelRow, diff: TraceDiff) -> str:
         _succession(kernel, pair) for pair in diff.replacements if kernel in {pair.old, pair.new}
     ]
     rules = [diff.ruleset.by_id[rule_id] for rule_id in kernel.rules]
-    parts += [_rule(rule) for rule in rules] or [paragraph("no rule names this kernel")]
+    names = (*kernel.base_names, *kernel.new_names)
+    parts += [_rule(rule, names) for rule in rules] or [paragraph("no rule names this kernel")]
     return "".join(parts)
 
 
@@ -244,16 +248,17 @@ def _succession(kernel: KernelRow, pair: Replacement) -> str:
     return f"<p>suggestion: in place of <code>{text(pair.old.name)}</code></p>"
 
 
-def _rule(rule: Rule) -> str:
-    where = f", {rule.source}:{rule.line}" if rule.source else ""
-    head = f"<p>rule <b>{text(rule.id)}</b> ({text(rule.grade + where)})</p>"
-    return head + "".join(map(_evidence, rule.evidence))
+def _rule(rule: Rule, kernels: Iterable[str]) -> str:
+    evidence, relative = evidence_of(rule.evidence, kernels)
+    return _cited(rule_phrase(rule, relative=relative), evidence)
 
 
 def _target_rule(rule: TargetRule) -> str:
-    where = f", {rule.source}:{rule.line}" if rule.source else ""
-    head = f"<p>rule <b>{text(rule.rule_id)}</b> ({text(rule.grade + where)})</p>"
-    return head + "".join(map(_evidence, rule.evidence))
+    return _cited(rule_phrase(rule, relative=rule.relative), rule.evidence)
+
+
+def _cited(phrase: str, evidence: Iterable[Evidence]) -> str:
+    return paragraph(phrase) + "".join(map(_evidence, evidence))
 
 
 def _evidence(evidence: Evidence) -> str:

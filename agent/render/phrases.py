@@ -12,10 +12,11 @@ from agent.compare.rows import KernelRow, Side
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import KernelTarget, Target, TargetRule
-from agent.core.rules import UNLABELLED
+from agent.core.rules import UNLABELLED, Rule
 from agent.core.text import shown
 from agent.render.units import Millis, effect, share, small
 
+RELATIVE = "source lines of a relative, another kernel of the rule"
 SHOWN_UNLIKE = 6
 IMPACT_WORDS = (
     "per call x share is the effect of shorter or longer calls, calls that of fewer or more of them"
@@ -298,7 +299,8 @@ def rules_phrase(kernel: KernelRow) -> str:
     return f"rule {shown(', '.join(kernel.rules), limit=120)}"
 
 
-def rule_phrase(rule: TargetRule) -> str:
-    """Name a rule, its grade and where it stands."""
+def rule_phrase(rule: Rule | TargetRule, *, relative: bool = False) -> str:
+    """Name a rule, its grade and where it stands; `relative` where it cites another kernel."""
+    rule_id = rule.id if isinstance(rule, Rule) else rule.rule_id
     where = f", {rule.source}:{rule.line}" if rule.source else ""
-    return f"rule {rule.rule_id} ({rule.grade}{where})"
+    return f"rule {rule_id} ({rule.grade}{where}){f'; {RELATIVE}' if relative else ''}"
