@@ -23,6 +23,7 @@ from agent.compare.noise import Noise, measure_noise
 from agent.compare.notebook import notebook_html
 from agent.compare.notes import hidden_findings, work_findings
 from agent.compare.phases import By, as_by, split
+from agent.compare.repeats import distinct_runs
 from agent.compare.replaced import Replacement, suggest_replacements
 from agent.compare.rows import CategoryRow, category_rows, kernel_rows, total_of
 from agent.compare.sides import SideSummary, summarise
@@ -152,14 +153,15 @@ def compare_traces(
             "only one side is repeated, so that its spread has nothing to be held against",
             hint="give --base-repeat and --new-repeat, three or more of each",
         )
-    befores, afters = (base, *repeats[0]), (new, *repeats[1])
-    for labelled in (*befores, *afters):
+    for labelled in (*repeats[0], new, *repeats[1]):
         _same_rules(base, labelled)
     if not allow_incomplete:
         _require_complete(base.trace, new.trace)
+    befores, base_again = distinct_runs((base, *repeats[0]), "base")
+    afters, new_again = distinct_runs((new, *repeats[1]), "new")
     whole = _compare(befores, afters, rollup=rollup)
     strangers = (*stranger_findings(base.trace, "base"), *stranger_findings(new.trace, "new"))
-    whole = replace(whole, findings=(*strangers, *whole.findings))
+    whole = replace(whole, findings=(*strangers, *whole.findings, *base_again, *new_again))
     chosen = as_by(by)
     if chosen is None:
         return whole

@@ -13,7 +13,7 @@ from agent.compare.table import compare_traces
 from agent.core.kernels import KernelTable, Step
 from agent.errors import UsageError
 from tests.builders import rank_trace, signature, stats
-from tests.unit.compare.runs import run
+from tests.unit.compare.runs import rank, run
 
 
 def ranks(*times: int):
@@ -86,6 +86,33 @@ def test_repeated_runs_are_compared_run_by_run():
     diff = compare_traces(base[0], new[0], repeats=(base[1:], new[1:]))
     assert (diff.noise.unit, diff.noise.paired) == ("runs", False)
     assert spread_of(diff).outside is True
+
+
+def test_four_copies_of_one_run_are_not_four_runs():
+    """Copies all agree with themselves, so that every difference would stand outside."""
+    base, new = run(*ranks(100), name="a.json"), run(*ranks(101), name="b.json")
+    copies = [run(*ranks(100), name=f"a-{number}.json") for number in range(3)], [new] * 3
+    diff = compare_traces(base, new, repeats=copies)
+    assert diff.noise == compare_traces(base, new).noise
+    assert [one.code for one in diff.findings] == ["DF108", "DF108"]
+    said = "3 of the 4 runs of side base were given before (a-0.json, a-1.json, a-2.json)"
+    assert said in diff.findings[0].message
+
+
+def test_a_run_given_twice_among_others_counts_once():
+    base = [run(*ranks(time)) for time in (100, 103, 101, 102)]
+    new = [run(*ranks(time)) for time in (110, 113, 111, 112)]
+    diff = compare_traces(base[0], new[0], repeats=([*base[1:], base[2]], new[1:]))
+    assert (diff.noise.n_base, diff.noise.n_new) == (4, 4)
+    assert [one.code for one in diff.findings if one.code == "DF108"] == ["DF108"]
+
+
+def test_equal_sums_at_another_time_are_another_run():
+    """Runs of few kernels can agree to the nanosecond; their clocks do not."""
+    base = [run(rank({"A/a": (1, 9)}, origin_ns=origin)) for origin in (5, 6, 7, 8)]
+    diff = compare_traces(base[0], base[0], repeats=(base[1:], base[1:]))
+    assert diff.noise.n_base == diff.noise.n_new == 4
+    assert "DF108" not in {one.code for one in diff.findings}
 
 
 def test_repeats_of_unequal_work_are_compared_pass_by_pass():
