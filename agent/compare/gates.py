@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from agent.compare.bounds import CORRUPT, INCOMPARABLE, INCOMPLETE
 from agent.compare.figures import Millis, fraction_of, percent
 from agent.compare.rows import CategoryRow, by_category
-from agent.compare.table import CORRUPT, INCOMPARABLE, INCOMPLETE, TraceDiff
+from agent.compare.table import TraceDiff
 from agent.core.rules import UNLABELLED, CategoryId, RuleSet
 from agent.core.text import shown
 from agent.errors import UsageError

@@ -9,12 +9,20 @@ is to be said first (not comparable, incomplete capture, unequal work) stands fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from agent.compare.aliases import Alias, match_aliases
+from agent.compare.bounds import (
+    INCOMPARABLE,
+    INCOMPLETE,
+    are_corrupt,
+    bounds_within,
+    hinted,
+    told,
+)
 from agent.compare.capture import Capture, capture_findings, examine_captures, read_findings
 from agent.compare.comparable import comparability_findings, unresolved_findings
 from agent.compare.impact import Against, Impact, by_effect, category_impacts, kernel_impacts
@@ -37,17 +45,14 @@ from agent.core.rules import LabelledTrace, RuleSet
 from agent.core.text import shown
 from agent.errors import UsageError
 
-INCOMPARABLE = frozenset({"DF101", "DF102", "DF103", "DF104", "DF105"})
-INCOMPLETE = frozenset({"DF110", "DF111"})
-CORRUPT = frozenset({"DF112"})
-
 
 @dataclass(frozen=True)
 class TraceDiff(Tabular):
     """Everything a report on two traces says.
 
     `categories` are ordered by time over both sides; `findings` by what must be said first. As a
-    table: one row for each kernel of each category.
+    table: one row for each kernel of each category. `parts` are comparisons themselves; `bounds`
+    are findings of the whole that forbid a conclusion from a part, and stand in its `findings` too.
     """
 
     base: SideSummary
@@ -67,6 +72,7 @@ class TraceDiff(Tabular):
     findings: tuple[Finding, ...]
     rollup: bool = False
     parts: tuple[tuple[str, TraceDiff], ...] = field(default=())
+    bounds: tuple[Finding, ...] = field(default=())
 
     @property
     def delta_ns(self) -> int:
@@ -116,12 +122,17 @@ class TraceDiff(Tabular):
     @property
     def comparable(self) -> bool:
         """Tell whether nothing forbids a comparison of the two runs."""
-        return not any(finding.code in INCOMPARABLE for finding in self.findings)
+        return not told(self.findings, INCOMPARABLE)
+
+    @property
+    def corrupt(self) -> bool:
+        """Tell whether durations of a side, or of the whole that this is a part of, are corrupt."""
+        return are_corrupt((self.base.capture, self.new.capture), self.bounds)
 
     @property
     def conclusive(self) -> bool:
         """Tell whether costs and savings may be claimed."""
-        return _conclusive(self.findings, (self.base.capture, self.new.capture))
+        return not (self.corrupt or told(self.findings, INCOMPARABLE | INCOMPLETE))
 
 
 def compare_traces(
@@ -165,26 +176,32 @@ def compare_traces(
     chosen = as_by(by)
     if chosen is None:
         return whole
-    parts, findings = _compare_parts(base, new, chosen, rollup=rollup)
-    return replace(whole, parts=parts, findings=(*whole.findings, *findings))
+    bounds = bounds_within(whole.findings, chosen, corrupt=whole.corrupt)
+    parts, findings = _compare_parts(base, new, chosen, bounds, rollup=rollup)
+    return replace(whole, parts=parts, findings=(*hinted(whole.findings, chosen), *findings))
 
 
 def _compare(
-    befores: Sequence[LabelledTrace], afters: Sequence[LabelledTrace], *, rollup: bool
+    befores: Sequence[LabelledTrace],
+    afters: Sequence[LabelledTrace],
+    bounds: tuple[Finding, ...] = (),
+    *,
+    rollup: bool,
 ) -> TraceDiff:
     base, new = befores[0], afters[0]
     kernels, aliases = match_aliases(kernel_rows(base, new, rollup=rollup))
     rows = category_rows(kernels)
     captures = examine_captures(base.trace, new.trace)
-    claimed = not any(capture.gaps or capture.corrupt for capture in captures)
-    work = compare_work(
-        base.trace, new.trace, rows, counted=not any(capture.gaps for capture in captures)
-    )
+    counted = not (told(bounds, INCOMPLETE) or any(capture.gaps for capture in captures))
+    corrupt = are_corrupt(captures, bounds)
+    claimed = counted and not corrupt
+    work = compare_work(base.trace, new.trace, rows, counted=counted)
     replacements = suggest_replacements(rows, work.scale)
     totals = (base.trace.kernel_ns, new.trace.kernel_ns)
     against = Against(*totals, work.scale)
     scaled = build_ledger(rows, ratio=work.scale, claimed=claimed)
-    findings = _findings(base, new, rows, work, captures)
+    found = _findings(base, new, rows, work, captures, counted=counted)
+    findings = (*bounds, *(one for one in found if not told(bounds, {one.code})))
     diff = TraceDiff(
         base=summarise(base, captures[0]),
         new=summarise(new, captures[1]),
@@ -199,13 +216,14 @@ def _compare(
         ),
         targets=find_targets(rows, new, rollup=rollup),
         kernel_targets=find_kernel_targets(rows, new, replacements, scale=work.scale, rollup=rollup)
-        if _conclusive(findings, captures)
+        if not (corrupt or told(findings, INCOMPARABLE | INCOMPLETE))
         else (),
         replacements=replacements,
         aliases=aliases,
         noise=_noise(befores, afters, work, rollup=rollup),
         findings=findings,
         rollup=rollup,
+        bounds=bounds,
     )
     if diff.residual_ns:
         message = f"rows do not add up to the events: {diff.residual_ns} ns left"
@@ -243,8 +261,9 @@ def _findings(
     rows: Sequence[CategoryRow],
     work: Work,
     captures: tuple[Capture, Capture],
+    *,
+    counted: bool,
 ) -> tuple[Finding, ...]:
-    counted = not any(capture.gaps for capture in captures)
     return (
         *comparability_findings(base, new, work if counted else None),
         *capture_findings(captures[0], "base"),
@@ -257,17 +276,17 @@ def _findings(
     )
 
 
-def _conclusive(findings: Iterable[Finding], captures: Iterable[Capture]) -> bool:
-    told = any(finding.code in INCOMPARABLE | INCOMPLETE for finding in findings)
-    return not told and not any(capture.corrupt for capture in captures)
-
-
 def _compare_parts(
-    base: LabelledTrace, new: LabelledTrace, by: By, *, rollup: bool
+    base: LabelledTrace,
+    new: LabelledTrace,
+    by: By,
+    bounds: tuple[Finding, ...],
+    *,
+    rollup: bool,
 ) -> tuple[tuple[tuple[str, TraceDiff], ...], tuple[Finding, ...]]:
     befores, afters = split(base, by), split(new, by)
     parts = tuple(
-        (name, _compare((before,), (afters[name],), rollup=rollup))
+        (name, _compare((before,), (afters[name],), bounds, rollup=rollup))
         for name, before in befores.items()
         if name in afters
     )

@@ -114,7 +114,7 @@ def _count(number: int, noun: str) -> str:
 def headline(diff: TraceDiff, millis: Millis) -> str:
     """Give the result in one sentence, as far as one can be drawn."""
     raw = f"{millis(diff.delta_ns, signed=True)} ms{_of_base(diff)}"
-    if diff.base.capture.corrupt or diff.new.capture.corrupt:
+    if diff.corrupt:
         return f"unreliable, durations are corrupt: kernel time {raw} as recorded"
     per_pass = diff.work.total.per_pass
     if not diff.comparable:
@@ -152,7 +152,7 @@ def parts_rows(diff: TraceDiff) -> tuple[list[str], list[list[str]]]:
 
 def part_phrase(part: TraceDiff) -> str:
     """Give the change of one part in a word: its percentage, or why there is none."""
-    if part.base.capture.corrupt or part.new.capture.corrupt:
+    if part.corrupt:
         return "corrupt"
     if not part.conclusive:
         return "incomplete" if part.comparable else "not comparable"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 
 import pytest
 
 from agent.compare.table import compare_traces
-from agent.core.kernels import KernelTable, Step
+from agent.core.kernels import ClippedTotal, KernelTable, Step
 from agent.errors import UsageError
+from agent.render.diff_text import diff_text
+from agent.render.phrases import parts_rows
 from tests.builders import rank_trace, signature, stats
-from tests.unit.compare.runs import rank, run
+from tests.unit.compare.runs import graph_rank, rank, run
 
 KERNELS = {"A/a": (4, 400), "B/b": (2, 100)}
 
@@ -74,3 +77,64 @@ def test_parts_that_a_run_does_not_tell_are_an_error(by, said):
     with pytest.raises(UsageError, match=said) as raised:
         compare_traces(run(KERNELS), run(KERNELS), by=by)
     assert raised.value.code == "DF004"
+
+
+def staged(stage: str):
+    return run(timeline((Step(f"step[{stage} bs=1]", 0, 400),)))
+
+
+def codes_of(findings) -> set[str]:
+    return {finding.code for finding in findings}
+
+
+def test_streams_are_no_more_conclusive_than_their_whole():
+    """A decode window against a prefill one: each stream by itself looked comparable."""
+    diff = compare_traces(staged("EXTEND"), staged("DECODE"), by="stream")
+    assert not diff.comparable
+    assert [part.comparable for _, part in diff.parts] == [False, False]
+    assert [part.kernel_targets for _, part in diff.parts] == [(), ()]
+    assert "no conclusion" in diff_text(diff).split("=== stream 7")[1]
+    _, rows = parts_rows(diff)
+    assert [row[-1] for row in rows] == ["not comparable", "not comparable"]
+
+
+def test_stages_are_compared_where_the_whole_holds_others_too():
+    one = rank(KERNELS, stage="DECODE", label="0 DECODE", rank=0)
+    both = run(one, rank(KERNELS, stage="EXTEND", label="0 EXTEND", rank=0))
+    diff = compare_traces(both, run(one), by="stage")
+    assert not diff.comparable
+    assert [(name, part.conclusive) for name, part in diff.parts] == [("DECODE", True)]
+
+
+def test_streams_of_an_incomplete_capture_claim_nothing():
+    """A stream has no graph launches of its own that could tell what is missing."""
+    full = ("A/a", "B/b", "B/b")
+    base, new = run(graph_rank(full, full)), run(graph_rank(full, ()))
+    diff = compare_traces(base, new, by="stream")
+    [(_, part)] = diff.parts
+    assert (part.comparable, part.conclusive) == (diff.comparable, diff.conclusive) == (True, False)
+    assert part.work.ratio is None
+    assert part.ledger.savings == ()
+    assert part.ledger.unclaimed
+
+
+def test_streams_of_corrupt_durations_are_unreliable_too():
+    corrupt = replace(timeline(()), clipped=ClippedTotal(1, 30))
+    diff = compare_traces(run(timeline(())), run(corrupt), by="stream")
+    assert [part.corrupt for _, part in diff.parts] == [True, True]
+    assert [row[-1] for row in parts_rows(diff)[1]] == ["corrupt", "corrupt"]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "by"),
+    [
+        (staged("EXTEND"), staged("DECODE"), "stage"),
+        (run(KERNELS, KERNELS), run(KERNELS), "rank"),
+    ],
+)
+def test_a_comparison_by_parts_does_not_advise_to_compare_by_these_parts(base, new, by):
+    advised = f"--by {by}"
+    assert any(advised in finding.hint for finding in compare_traces(base, new).findings)
+    findings = compare_traces(base, new, by=by).findings
+    assert "DF102" in codes_of(findings) or "DF103" in codes_of(findings)
+    assert not any(advised in finding.hint for finding in findings)
