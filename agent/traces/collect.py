@@ -334,10 +334,7 @@ def _ids(values: list[int | None]) -> Sequence[int]:
     try:
         return array("q", values)  # type: ignore[arg-type] # None is the TypeError below
     except (TypeError, OverflowError):
-        return [
-            UNKNOWN if value is None or not -INT64_MAX <= value <= INT64_MAX else value
-            for value in values
-        ]
+        return [UNKNOWN if value is None else _small(value, INT64_MAX) for value in values]
 
 
 def _devices(events: list[Event], args: list[Arguments]) -> Sequence[int]:
@@ -370,4 +367,5 @@ def _number(identity: int | str) -> int:
 
 
 def _small(value: int, limit: int) -> int:
-    return value if -limit <= value <= limit else UNKNOWN
+    """Give a value that fits in a column of signed integers up to `limit`."""
+    return value if ~limit <= value <= limit else UNKNOWN

@@ -197,7 +197,7 @@ def last_number(value: int | str) -> int:
 def number_or(value: Any, other: int, limit: int) -> int:
     number = whole(value)
     number = other if number is None else number
-    return number if -limit <= number <= limit else -1
+    return number if ~limit <= number <= limit else -1
 
 
 def usable(work: Work, found: list[Work]) -> bool:

@@ -12,6 +12,8 @@ import pytest
 
 from agent.core.kernels import RankTrace
 from agent.errors import CorruptTrace, TraceError
+from agent.traces import events
+from agent.traces.collect import Collector
 from agent.traces.reader import read_trace
 
 Event = dict[str, Any]
@@ -233,3 +235,15 @@ def test_salvage_trusts_no_event_that_a_quote_seems_to_end(tmp_path: Path) -> No
         one(tmp_path, raw)
     rank = one(tmp_path, raw, salvage=True)
     assert (rank.count, rank.kernel_ns, rank.info.skipped_events) == (4, 40_000, 1)
+
+
+def test_the_lowest_ids_are_the_same_whatever_stands_in_their_block() -> None:
+    """An event without ids sends its whole block another way; these two are one, given twice."""
+    lowest = events.Arguments(correlation=-(1 << 63), stream=-(1 << 63), device=-(1 << 31))
+    block = [events.Event("X", "kernel", "k", 0, 7, args=args) for args in (lowest, lowest, None)]
+    collector = Collector()
+    collector.take(block[:1])
+    collector.take(block[1:])
+    kernels = collector.rank("").kernels
+    for column in (kernels.correlation, kernels.stream, kernels.device):
+        assert column[0] == column[1] < -1
