@@ -28,7 +28,10 @@ from agent.render.phrases import (
     kernel_target_phrase,
     ledger_title,
     moved,
+    named_row,
     noise_phrase,
+    off_work,
+    off_work_phrase,
     parts_rows,
     per_pass_phrase,
     pinned_phrase,
@@ -95,19 +98,25 @@ def _categories(diff: TraceDiff, millis: Millis, sort: Sort) -> list[str]:
     per_pass = not diff.work.equal and diff.work.ratio is not None
     head = ["category", "base calls", "base ms", "new calls", "new ms", "diff ms", "diff %"]
     head += ["per pass"] if per_pass else []
+    off = off_work(diff)
     rows = [
-        _row(row, diff, millis, per_pass=per_pass) for row in sorted_rows(diff.categories, sort)
+        [cell(named_row(row, off)), *_figures(row, diff, millis, per_pass=per_pass)]
+        for row in sorted_rows(diff.categories, sort)
     ]
     if diff.categories:
         base, new = total_of(diff.categories)
         total = CategoryRow(diff.categories[0].category, base, new, ())
-        rows.append(["**total**", *_row(total, diff, millis, per_pass=per_pass)[1:]])
-    return [*md_table(head, rows), "", f"Residual {diff.residual_ns} ns."]
+        rows.append(["**total**", *_figures(total, diff, millis, per_pass=per_pass)])
+    return [
+        *md_table(head, rows),
+        *_said(off_work_phrase(off)),
+        "",
+        f"Residual {diff.residual_ns} ns.",
+    ]
 
 
-def _row(row: CategoryRow, diff: TraceDiff, millis: Millis, *, per_pass: bool) -> list[str]:
+def _figures(row: CategoryRow, diff: TraceDiff, millis: Millis, *, per_pass: bool) -> list[str]:
     cells = [
-        cell(row.category),
         f"{row.base.count:,}",
         millis(row.base.time_ns),
         f"{row.new.count:,}",

@@ -24,6 +24,9 @@ from agent.render.ordering import Sort, sorted_rows
 from agent.render.phrases import (
     headline,
     ledger_title,
+    named_row,
+    off_work,
+    off_work_phrase,
     parts_rows,
     per_pass_phrase,
     ranks_phrase,
@@ -118,23 +121,28 @@ def _categories(diff: TraceDiff, millis: Millis, width: int, sort: Sort) -> list
     titles += ["diff %"] if wide or not per_pass else []
     titles += ["per pass"] if per_pass else []
     columns = [Column("category", "left", flexible=True), *map(_column, titles)]
-    rows = [_row(row, diff, millis, titles) for row in sorted_rows(diff.categories, sort)]
+    off = off_work(diff)
+    rows = [
+        [named_row(row, off), *_figures(row, diff, millis, titles)]
+        for row in sorted_rows(diff.categories, sort)
+    ]
     base, new = total_of(diff.categories)
     total = CategoryRow(diff.categories[0].category, base, new, ()) if diff.categories else None
     if total is not None:
-        rows.append(["total", *_row(total, diff, millis, titles)[1:]])
+        rows.append(["total", *_figures(total, diff, millis, titles)])
     lines = table(columns, rows, width)
-    said = f"residual {diff.residual_ns} ns: the rows add up to the events"
-    return [*lines, *wrapped(said, width, rest="  ")]
+    residual = f"residual {diff.residual_ns} ns: the rows add up to the events"
+    for said in filter(None, (off_work_phrase(off), residual)):
+        lines += wrapped(said, width, rest="  ")
+    return lines
 
 
 def _column(title: str) -> Column:
     return Column(title, spare={"base n": 2, "new n": 2, "base ms": 1}.get(title, 0))
 
 
-def _row(row: CategoryRow, diff: TraceDiff, millis: Millis, titles: list[str]) -> list[str]:
+def _figures(row: CategoryRow, diff: TraceDiff, millis: Millis, titles: list[str]) -> list[str]:
     cells = [
-        str(row.category),
         f"{row.base.count:,}",
         millis(row.base.time_ns),
         f"{row.new.count:,}",

@@ -71,6 +71,7 @@ def label_document(
 
 def diff_document(diff: TraceDiff, *, top: int = 0, gates: Sequence[GateResult] = ()) -> Json:
     """Give a comparison as a document; `top` bounds the kernels of a category, 0 gives all."""
+    impact_of = {impact.category: impact for impact in diff.impacts}
     document = {
         "schema": SCHEMA,
         "command": "diff",
@@ -80,7 +81,9 @@ def diff_document(diff: TraceDiff, *, top: int = 0, gates: Sequence[GateResult] 
         "residual_ns": diff.residual_ns,
         "comparable": diff.comparable,
         "conclusive": diff.conclusive,
-        "categories": [_category(row, top) for row in diff.categories],
+        "categories": [
+            _category(row, impact_of[row.category], diff.work, top) for row in diff.categories
+        ],
         "ledger": _ledger(diff.ledger),
         "ledger_per_pass": _ledger(diff.ledger_per_pass) if diff.ledger_per_pass else None,
         "work": _work(diff.work, diff.ledger_per_pass or diff.ledger),
@@ -160,12 +163,14 @@ def _rank(rank: RankTotal) -> Json:
     }
 
 
-def _category(row: CategoryRow, top: int) -> Json:
+def _category(row: CategoryRow, impact: Impact, work: Work, top: int) -> Json:
+    told = row.status == "both" and work.ratio is not None
     return {
         "id": row.category,
         **_both_sides(row.base, row.new),
         "delta_ns": row.delta_ns,
         "status": row.status,
+        "follows_work": not impact.calls_changed if told else None,
         "kernels": [_kernel(kernel) for kernel in row.kernels[: top or None]],
     }
 

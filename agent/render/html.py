@@ -42,6 +42,9 @@ from agent.render.page import (
 from agent.render.phrases import (
     headline,
     ledger_title,
+    named_row,
+    off_work,
+    off_work_phrase,
     parts_rows,
     per_pass_phrase,
     ranks_phrase,
@@ -197,8 +200,9 @@ def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> st
     per_pass = not diff.work.equal and diff.work.ratio is not None
     heads = ["category", "diff ms", *(["per pass %", "raw %"] if per_pass else ["diff %"])]
     heads += ["base ms", "new ms", "base calls", "new calls"]
+    off = off_work(diff)
     rows: list[tuple[list[Cell], str]] = [
-        (_category(row, diff, millis), kernel_table(row, diff, millis, top))
+        (_category(row, named_row(row, off), diff, millis), kernel_table(row, diff, millis, top))
         for row in sorted_rows(diff.categories, sort)
     ]
     base, new = total_of(diff.categories)
@@ -206,12 +210,13 @@ def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> st
         f"total {millis(base.time_ns)} ms in {base.count:,} calls, then {millis(new.time_ns)} ms in"
         f" {new.count:,} calls; residual {diff.residual_ns} ns"
     )
-    return sortable_with_details("Categories", heads, rows) + paragraph(total, css="soft")
+    words = paragraph(off_work_phrase(off), css="soft") + paragraph(total, css="soft")
+    return sortable_with_details("Categories", heads, rows) + words
 
 
-def _category(row: CategoryRow, diff: TraceDiff, millis: Millis) -> list[Cell]:
+def _category(row: CategoryRow, named: str, diff: TraceDiff, millis: Millis) -> list[Cell]:
     tag = f' <span class="tag">{row.status}</span>' if row.status != "both" else ""
-    name = Cell(f"<span>{text(row.category)}</span>{tag}", str(row.category))
+    name = Cell(f"<span>{text(named)}</span>{tag}", str(row.category))
     delta = millis(row.delta_ns, signed=True)
     if diff.work.equal or diff.work.ratio is None:
         changes = [coloured(delta, row.delta_ns), _relative(row, Fraction(1))]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from agent.compare.figures import decimal, percent
 from agent.compare.impact import Impact
 from agent.compare.noise import OUTSIDE
 from agent.compare.parts import unlike
-from agent.compare.rows import KernelRow, Side
+from agent.compare.rows import CategoryRow, KernelRow, Side
 from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import KernelTarget, Target, TargetRule
-from agent.core.rules import UNLABELLED, Rule
+from agent.core.rules import UNLABELLED, CategoryId, Rule
 from agent.core.text import shown
 from agent.render.units import Millis, effect, share, small
 
 RELATIVE = "source lines of a relative, another kernel of the rule"
 SHOWN_UNLIKE = 6
+OFF_WORK = "\N{DAGGER}"
 IMPACT_WORDS = (
     "per call x share is the effect of shorter or longer calls, calls that of fewer or more of them"
     " at the new duration; both add up to the difference at equal work, of the base's total"
@@ -172,6 +174,37 @@ def unlike_phrase(part: TraceDiff, whole: TraceDiff) -> str:
         "effects on the total that differ from those of the whole (in brackets):"
         f" {', '.join([*named[:SHOWN_UNLIKE], *more])}"
     )
+
+
+def off_work(diff: TraceDiff) -> dict[CategoryId, Impact]:
+    """Give the categories whose calls do not follow an unequal work: per pass says little of them.
+
+    There are none where both sides did equal work, or nobody knows how much.
+    """
+    if diff.work.equal or diff.work.ratio is None:
+        return {}
+    return {impact.category: impact for impact in diff.impacts if impact.calls_changed}
+
+
+def named_row(row: CategoryRow, off: Mapping[CategoryId, Impact]) -> str:
+    """Name a row of the category table, with the mark that `off_work_phrase` explains."""
+    return f"{row.category} {OFF_WORK}" if row.category in off else str(row.category)
+
+
+def off_work_phrase(off: Mapping[CategoryId, Impact]) -> str:
+    """Explain the mark, and give what to read instead; "" where no row has it."""
+    if not off:
+        return ""
+    named = [f"{category} {_per_call(impact)}" for category, impact in off.items()]
+    more = [f"{len(named) - SHOWN_UNLIKE} more"] if len(named) > SHOWN_UNLIKE else []
+    return (
+        f"{OFF_WORK} calls do not follow the work ratio; read per call:"
+        f" {', '.join([*named[:SHOWN_UNLIKE], *more])}"
+    )
+
+
+def _per_call(impact: Impact) -> str:
+    return "-" if impact.per_call is None else percent(impact.per_call)
 
 
 def ledger_title(diff: TraceDiff) -> str:

@@ -12,6 +12,7 @@ from agent.core.kernels import ClippedTotal
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_markdown import diff_markdown
 from agent.render.diff_text import diff_text
+from agent.render.documents import diff_document
 from agent.render.html import diff_html
 from agent.render.label_report import label_markdown, label_text
 from agent.render.phrases import parts_rows
@@ -213,6 +214,36 @@ def test_a_category_with_more_and_shorter_calls_shows_both_effects_and_the_net()
         "+10.00 % of the total = -10.00 % (-50.00 % per call x 20.00 % share) + 20.00 %"
         " (100 -> 300 calls), Elementwise" in report
     )
+
+
+def prefill_beside() -> TraceDiff:
+    """41 decode passes became 40; 16 calls of prefill attention stayed, 1.03 % longer each."""
+    passes = {"GEMM/g": 41 * 32, "MLA/m": 41 * 16, "RoPE/r": 41 * 24}
+    base = {name: (calls, 1_000 * calls) for name, calls in passes.items()}
+    new = {name: (calls // 41 * 40, calls // 41 * 40_000) for name, calls in passes.items()}
+    attention = {"Attention/a": (16, 4_949_000)}, {"Attention/a": (16, 5_000_000)}
+    return compare_traces(run({**base, **attention[0]}), run({**new, **attention[1]}))
+
+
+def test_a_category_that_does_not_follow_the_work_is_not_read_per_pass_unmarked():
+    """16 calls stayed 16 calls: +3.56 % per pass is the work ratio, not the kernel."""
+    diff = prefill_beside()
+    said = "† calls do not follow the work ratio; read per call: Attention +1.03 %"
+    for report in (diff_text(diff), diff_markdown(diff), diff_html(diff)):
+        assert said in words(report)
+        assert report.count("Attention †") == 1
+        assert report.count("†") == 2
+    follows = {row["id"]: row["follows_work"] for row in diff_document(diff)["categories"]}
+    assert follows == {"GEMM": True, "MLA": True, "RoPE": True, "Attention": False}
+
+
+def test_calls_that_equal_work_does_not_explain_are_marked_in_json_alone():
+    """There is no figure per pass to be misread."""
+    base = {"A/a": (100, 900), "B/b": (50, 90), "C/c": (70, 9)}
+    diff = compare_traces(run(base), run({**base, "C/c": (7, 9), "D/d": (1, 1)}))
+    assert "†" not in diff_text(diff)
+    follows = {row["id"]: row["follows_work"] for row in diff_document(diff)["categories"]}
+    assert follows == {"A": True, "B": True, "C": False, "D": None}
 
 
 def test_a_faster_kernel_with_a_tiny_share_reads_as_a_tiny_effect():
