@@ -167,9 +167,9 @@ def _written(
 
             return diff_csv(result, kernels=amount.kernels)
         case DiffFormat.github:
-            from agent.render.diff_tables import diff_github
+            from agent.render.diff_tables import ANNOTATED, diff_github
 
-            return diff_github(result, gates)
+            return diff_github(result, gates, top=ANNOTATED if amount.top is None else amount.top)
         case DiffFormat.html:
             from agent.render.html import diff_html
 

@@ -17,6 +17,7 @@ from agent.render.phrases import (
     impact_title,
     kernel_target_phrase,
     micros,
+    more_targets_phrase,
     moved,
     noise_phrase,
     pinned_phrase,
@@ -27,12 +28,10 @@ from agent.render.phrases import (
 )
 from agent.render.units import Millis, effect, share
 
-SHOWN_TARGETS = 5
-
 
 def targets(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
     """Say for each introduced or grown cost what undoing it saves at most and where it is."""
-    kernels = diff.kernel_targets[: min(top, SHOWN_TARGETS)]
+    kernels = diff.kernel_targets[:top]
     if not (diff.targets or kernels):
         return []
     lines = wrapped(
@@ -59,8 +58,9 @@ def targets(diff: TraceDiff, millis: Millis, width: int, top: int) -> list[str]:
         lines += _sources(kernel.rules, cited, width)
         if not kernel.pinned:
             lines += wrapped(unpinned_phrase(kernel), width, first="    ")
-    said = pinned_phrase(diff)
-    return [*lines, *(wrapped(said, width, first="  ", rest="    ") if said else [])]
+    for said in filter(None, (more_targets_phrase(diff, millis, top), pinned_phrase(diff))):
+        lines += wrapped(said, width, first="  ", rest="    ")
+    return lines
 
 
 def _sources(rules: tuple[TargetRule, ...], cited: set[Cites], width: int) -> list[str]:

@@ -16,7 +16,6 @@ from agent.compare.rows import CategoryRow, KernelRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import Cites, TargetRule
-from agent.render.diff_detail import SHOWN_TARGETS
 from agent.render.markdown import cell, code, md_finding, md_table
 from agent.render.ordering import Sort, sorted_kernels, sorted_rows
 from agent.render.phrases import (
@@ -27,6 +26,7 @@ from agent.render.phrases import (
     impact_title,
     kernel_target_phrase,
     ledger_title,
+    more_targets_phrase,
     moved,
     named_row,
     noise_phrase,
@@ -153,7 +153,7 @@ def _ledger(diff: TraceDiff, millis: Millis) -> list[str]:
 
 
 def _targets(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
-    kernels = diff.kernel_targets[: min(top, SHOWN_TARGETS)]
+    kernels = diff.kernel_targets[:top]
     if not (diff.targets or kernels):
         return []
     lines = ["Where to look (costs, what undoing each saves at most, and their source):", ""]
@@ -170,8 +170,9 @@ def _targets(diff: TraceDiff, millis: Millis, top: int) -> list[str]:
             lines.append(f"  - {place_taken_phrase(kernel, millis)}, {code(kernel.replaces)}")
         lines += _sources(kernel.rules, cited)
         lines += [] if kernel.pinned else [f"  - {unpinned_phrase(kernel)}"]
-    said = pinned_phrase(diff)
-    return [*lines, "", f"{cell(said)}."] if said else lines
+    if more := more_targets_phrase(diff, millis, top):
+        lines.append(f"- {cell(more)}")
+    return [*lines, *_said(pinned_phrase(diff))]
 
 
 def _sources(rules: tuple[TargetRule, ...], cited: set[Cites]) -> list[str]:

@@ -1,7 +1,7 @@
 """The comparison for other programs: CSV rows and annotations of GitHub's workflow log.
 
 diff_csv(diff, *, kernels=False) -> str
-diff_github(diff, gates=()) -> str
+diff_github(diff, gates=(), *, top=5) -> str
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from agent.compare.table import TraceDiff
 from agent.compare.targets import TargetRule
 from agent.core.text import shown
 from agent.render.delimited import csv_text
-from agent.render.diff_detail import SHOWN_TARGETS
-from agent.render.phrases import RELATIVE, headline, kernel_target_phrase
+from agent.render.phrases import RELATIVE, headline, kernel_target_phrase, more_targets_phrase
 from agent.render.units import millis_of
+
+ANNOTATED = 5
+"""Kernels that cost more: GitHub shows ten warnings of a step."""
 
 HEAD = (
     "part",
@@ -46,8 +48,11 @@ def diff_csv(diff: TraceDiff, *, kernels: bool = False) -> str:
     )
 
 
-def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
-    """Write `::error` for failed gates, `::warning` for findings, `::notice` for the result."""
+def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = (), *, top: int = ANNOTATED) -> str:
+    """Write `::error` for failed gates, `::warning` for findings, `::notice` for the result.
+
+    `top` bounds the kernels that cost more.
+    """
     millis = millis_of(diff)
     lines = [_annotation("warning", finding.code, finding.message) for finding in diff.findings]
     lines.append(_annotation("notice", "label-agent", headline(diff, millis)))
@@ -60,9 +65,11 @@ def diff_github(diff: TraceDiff, gates: Sequence[GateResult] = ()) -> str:
     for target in diff.targets:
         text = f"{target.category} is new, at most {millis(target.bound_ns)} ms"
         lines.append(_annotation("warning", "introduced cost", _placed(text, target.rules)))
-    for kernel in diff.kernel_targets[:SHOWN_TARGETS]:
+    for kernel in diff.kernel_targets[:top]:
         text = f"{kernel_target_phrase(kernel, diff, millis)}: {kernel.row.name}"
         lines.append(_annotation("warning", f"{kernel.kind} kernel", _placed(text, kernel.rules)))
+    if more := more_targets_phrase(diff, millis, top):
+        lines.append(_annotation("notice", "more kernels", more))
     return "\n".join(lines) + "\n"
 
 

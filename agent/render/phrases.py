@@ -313,6 +313,16 @@ def kernel_target_phrase(target: KernelTarget, diff: TraceDiff, millis: Millis) 
     return f"{row.category}: at most {bound}, {target.kind} kernel, {calls}, {per_call}"
 
 
+def more_targets_phrase(diff: TraceDiff, millis: Millis, top: int) -> str:
+    """Say how many kernels that cost more are not among the first `top`; "" if none or top is 0."""
+    left = diff.kernel_targets[top:] if top else ()
+    if not left:
+        return ""
+    kernels = "1 more kernel costs" if len(left) == 1 else f"{len(left):,} more kernels cost"
+    added = millis(sum(target.cost_ns for target in left), signed=True)
+    return f"{kernels} {added} ms (--top {len(diff.kernel_targets)} shows every one)"
+
+
 def place_taken_phrase(target: KernelTarget, millis: Millis) -> str:
     """Say whose place an introduced kernel may have taken; ends where that one's name follows."""
     cost = millis(target.cost_ns, signed=True)

@@ -11,6 +11,7 @@ from agent.compare.table import TraceDiff, compare_traces
 from agent.core.kernels import ClippedTotal
 from agent.render.columns import Column, cell_width, cut_middle, name_lines, table, wrapped
 from agent.render.diff_markdown import diff_markdown
+from agent.render.diff_tables import diff_github
 from agent.render.diff_text import diff_text
 from agent.render.documents import diff_document
 from agent.render.html import diff_html
@@ -280,6 +281,27 @@ def test_a_regression_inside_existing_categories_names_kernels_rules_and_sources
 
 def test_no_kernels_are_listed_as_costs_with_top_0():
     assert "introduced kernel" not in diff_text(regression(), top=0)
+
+
+def seven_grown() -> TraceDiff:
+    """Seven kernels of one category of which each takes 1 ms more, or up to 7 ms."""
+    kernels = {f"GEMM/k{number}": (10, 10_000_000) for number in range(1, 8)}
+    grown = {f"GEMM/k{number}": (10, (10 + number) * 1_000_000) for number in range(1, 8)}
+    beside = {"MLA/m": (10, 9), "RoPE/r": (10, 9)}
+    return compare_traces(run({**kernels, **beside}), run({**grown, **beside}))
+
+
+def test_kernels_that_cost_more_are_not_left_out_in_silence():
+    diff = seven_grown()
+    for report, top in ((diff_text, 3), (diff_markdown, 5), (diff_github, 5)):
+        shown = report(diff, top=top)
+        left = sum(range(1, 8 - top))
+        said = f"{7 - top} more kernels cost +{left}.000 ms (--top 7 shows every one)"
+        assert shown.count(", grown kernel, ") == top
+        assert said in words(shown)
+        whole = report(diff, top=7)
+        assert whole.count(", grown kernel, ") == 7
+        assert "more kernel" not in whole
 
 
 def test_a_report_without_source_lines_says_nothing_of_them():
