@@ -40,7 +40,8 @@ HEAD = (
 def diff_csv(diff: TraceDiff, *, kernels: bool = False) -> str:
     """Write one line per category, or per kernel, in nanoseconds.
 
-    `per_pass_delta_ns` is at the base's amount of work and empty where no work ratio is known.
+    `per_pass_delta_ns` is of the whole window at the base's amount of work, not of one pass; it is
+    empty where no work ratio is known.
     """
     parts = [("", diff), *diff.parts]
     return csv_text(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.render.diff_tables import HEAD
 from agent.render.documents import SCHEMA, diff_document, label_document, to_json
 from tests.builders import signature
 from tests.unit.compare.runs import rules_for, run
@@ -132,6 +133,19 @@ def test_every_field_is_described_in_the_docs(document):
     prose = page.split("<!-- example")[0]
     described = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]*)`", prose))))
     assert keys_of(document) - described == set()
+
+
+def test_every_column_of_csv_is_described_in_the_docs():
+    described = PAGE.read_text().split("## CSV")[1].split("<!-- example")[0]
+    assert [column for column in HEAD if f"`{column}`" not in described] == []
+
+
+@pytest.mark.parametrize("section", ["## `diff`", "## CSV"])
+def test_a_difference_at_equal_work_is_not_described_as_that_of_one_pass(section):
+    """The names are part of the interface; they sound like a time per pass."""
+    described = PAGE.read_text().split(section)[1].split("\n## ")[0]
+    assert "`per_pass_delta_ns`" in described
+    assert "no time of one pass" in described
 
 
 def keys_of(value: object) -> set[str]:
