@@ -60,8 +60,16 @@ def sortable(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]])
 def sortable_with_details(
     caption: str, heads: Sequence[str], rows: Iterable[tuple[Sequence[Cell], str]]
 ) -> str:
-    """Give a table of bodies, one per row, with the row's details (trusted HTML) folded away."""
-    head = "".join(_head(title, index) for index, title in enumerate(heads))
+    """Give a table of bodies, one per row, with the row's details (trusted HTML) folded away.
+
+    A head is aligned as the cells of its column, which are all numbers or all words.
+    """
+    rows = list(rows)
+    numbers = [cell.number for cell in rows[0][0]] if rows else [False] * len(heads)
+    head = "".join(
+        _head(title, index, number=number)
+        for index, (title, number) in enumerate(zip(heads, numbers, strict=True))
+    )
     bodies = "".join(_body(cells, detail, len(heads)) for cells, detail in rows)
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="'
@@ -116,8 +124,8 @@ def page(title: str, contents: Iterable[str]) -> str:
     )
 
 
-def _head(title: str, index: int) -> str:
-    kind = "" if index else ' class="first"'
+def _head(title: str, index: int, *, number: bool) -> str:
+    kind = "" if number else ' class="left"'
     return (
         f'<th scope="col"{kind}><button type="button" class="sort" data-column="{index}">'
         f"{text(title)}</button></th>"

@@ -40,7 +40,6 @@ caption {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-p
 th, td {{ padding: 5px 10px; text-align: left; vertical-align: top; white-space: nowrap; }}
 thead th {{ background: var(--panel); border-bottom: 1px solid var(--line); padding: 0;
   text-align: right; }}
-thead th.first {{ text-align: left; }}
 tbody + tbody td, tr.detail td {{ border-top: 1px solid var(--line); }}
 thead th.left {{ text-align: left; }}
 td.n {{ text-align: right; }}

@@ -114,6 +114,17 @@ def test_the_waterfall_is_a_drawing_of_its_own(make, width):
             assert float(rect.get("x")) + float(rect.get("width")) <= width
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_head_stands_over_its_column(name):
+    """`outside` stood right over cells on the left, so that they read as those beside them."""
+    table = r'"sortable"><caption>[^<]*</caption><thead><tr>(.*?)</tr></thead>'
+    tables = re.findall(rf"{table}<tbody><tr[^>]*>(.*?)</tr>", PAGES[name])
+    assert len(tables) == PAGES[name].count('class="sortable"')
+    for head, row in tables:
+        on_the_left = ['class="left"' in one for one in re.findall(r"<th [^>]*>", head)]
+        assert on_the_left == ['class="n"' not in one for one in re.findall(r"<td [^>]*>", row)]
+
+
 def test_a_comparison_without_differences_still_draws():
     one = run({"A/a": (1, 1)})
     assert "nothing changed" in waterfall_svg(compare_traces(one, one))
