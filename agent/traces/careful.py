@@ -32,6 +32,8 @@ _CUT_OFF: Final = re.compile(
 )
 """What is left at the end of a block that stops inside a token."""
 _MAX_DIGITS: Final = 40
+_PIECE: Final = 2_048
+"""Characters of an event that are looked at first in a damaged block."""
 _BARE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\b(?:NaN|Infinity)\b)', re.DOTALL)
 
 
@@ -189,12 +191,26 @@ class _BlockReader:
 
     def _decode(self, at: int) -> tuple[Any, int, bool]:
         """Decode one value; tell also whether it held raw control bytes."""
+        if self.block.skipped:
+            self._refuse_early(at)
         try:
             return *_STRICT.raw_decode(self.text, at), False
         except json.JSONDecodeError as err:
             if not err.msg.startswith("Invalid control character"):
                 raise
         return *_LENIENT.raw_decode(self.text, at), True
+
+    def _refuse_early(self, at: int) -> None:
+        """Raise what is wrong close by: an error counts all lines before it in its text."""
+        piece = self.text[at : at + _PIECE]
+        try:
+            _LENIENT.raw_decode(piece)
+        except json.JSONDecodeError as err:
+            if err.pos < len(piece) - _MAX_DIGITS and not err.msg.startswith("Unterminated"):
+                err.pos += at
+                raise
+        except (ValueError, RecursionError):
+            return
 
     def _keep(self, fields: dict[str, Any], at: int, end: int, *, has_control: bool) -> None:
         event = _event(fields)
