@@ -46,7 +46,7 @@ from agent.core.text import shown
 from agent.errors import UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TraceDiff(Tabular):
     """Everything a report on two traces says.
 
@@ -73,6 +73,12 @@ class TraceDiff(Tabular):
     rollup: bool = False
     parts: tuple[tuple[str, TraceDiff], ...] = field(default=())
     bounds: tuple[Finding, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        """Give one line: the runs, the difference of their sums, the rules."""
+        names = f"{shown(self.base.name)} -> {shown(self.new.name)}"
+        rules = f"{shown(self.ruleset.name)}@{self.ruleset.version}"
+        return f"<TraceDiff {names}: {self.delta_ns:+,} ns, rules {rules}>"
 
     @property
     def delta_ns(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NewType
 from agent.core.frames import Tabular
 from agent.core.kernels import Signature, SignatureStats, Trace, copies_of, kernels_of
 from agent.core.proposals import Evidence, Origin
+from agent.core.text import counted, shown
 
 RuleId = NewType("RuleId", str)
 CategoryId = NewType("CategoryId", str)
@@ -156,7 +157,7 @@ class CategoryTotal:
     time_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelledTrace(Tabular):
     """A trace with a label for each of its signatures under one rule set.
 
@@ -171,6 +172,13 @@ class LabelledTrace(Tabular):
     def __post_init__(self) -> None:
         """Sum the ranks once."""
         object.__setattr__(self, "_all", self.trace.stats)
+
+    def __repr__(self) -> str:
+        """Give one line: the run, its kernels and their time, the rules."""
+        run = self.trace
+        figures = f"{counted(run.count, 'kernel')}, {run.kernel_ns:,} ns"
+        rules = f"{shown(self.ruleset.name)}@{self.ruleset.version}"
+        return f"<LabelledTrace {shown(run.name)}: {figures}, rules {rules}>"
 
     @cached_property
     def stats(self) -> Mapping[Signature, SignatureStats]:

@@ -35,6 +35,11 @@ def shown_block(text: str) -> str:
     return "\n".join(shown(line.replace("\t", _TAB)) for line in text.split("\n"))
 
 
+def counted(number: int, noun: str) -> str:
+    """Give a number with what it counts: `1 call`, `2,048 calls`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def is_plain(text: str) -> bool:
     """Tell whether `shown` would leave the text as it is."""
     return shown(text) == text

@@ -130,3 +130,11 @@ def test_the_difference_is_a_table_of_kernels(diff):
     columns = diff.columns()
     assert len({len(values) for values in columns.values()}) == 1
     assert sum(columns["delta_ns"]) == diff.delta_ns
+
+
+def test_a_difference_and_a_run_are_printed_in_a_line(diff):
+    """Their values are megabytes of kernels."""
+    assert repr(diff) == "<TraceDiff run -> run: -40 ns, rules test@1>"
+    assert repr(run(BASE)) == "<LabelledTrace run: 9 kernels, 597 ns, rules test@1>"
+    hostile = run({"A/a": (1, 2)}, name="\x1b[2J\nrun")
+    assert repr(hostile) == r"<LabelledTrace \x1b[2J\x0arun: 1 kernel, 2 ns, rules test@1>"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.text import is_plain, shown, shown_block
+from agent.core.text import counted, is_plain, shown, shown_block
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,10 @@ def test_a_cut_is_said_and_counts_the_characters_left_out() -> None:
 
 def test_a_block_keeps_its_lines_and_widens_its_tabs() -> None:
     assert shown_block("\tif x:\r\n\t\ty\x1b") == "    if x:\\x0d\n        y\\x1b"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (2_048, "2,048 calls")]
+)
+def test_one_is_not_counted_in_the_plural(number: int, said: str) -> None:
+    assert counted(number, "call") == said
