@@ -8,6 +8,7 @@ from agent.compare.noise import Spread
 from agent.compare.rows import KernelRow
 from agent.compare.table import TraceDiff
 from agent.compare.targets import Cites, TargetRule
+from agent.core.text import counted
 from agent.render.columns import Column, name_lines, table, wrapped
 from agent.render.ordering import sorted_kernels
 from agent.render.phrases import (
@@ -147,9 +148,8 @@ def aliases(diff: TraceDiff, width: int, top: int) -> list[str]:
     """List the names matched after normalisation."""
     if not diff.aliases:
         return []
-    lines = wrapped(
-        f"{len(diff.aliases)} names matched after normalisation (rules saw the raw names)", width
-    )
+    names = counted(len(diff.aliases), "name")
+    lines = wrapped(f"{names} matched after normalisation (rules saw the raw names)", width)
     for alias in diff.aliases[:top]:
         for name in alias.base_names:
             lines += name_lines(name, width, indent=2)
@@ -166,7 +166,7 @@ def _impact_text(impact: Impact) -> str:
     of_time, per_call, by_call, by_calls, of_total = impact_figures(impact)
     product = f"{per_call} per call x {of_time} share"
     if impact.calls_effect:
-        calls = f"{impact.base.count:,} -> {impact.new.count:,} calls"
+        calls = f"{impact.base.count:,} -> {counted(impact.new.count, 'call')}"
         product = f"{by_call} ({product}) {_added(by_calls)} ({calls})"
     what = "suggested successor, " if impact.became else ""
     return f"{of_total} of the total = {product}, {what}{impact.category}"
@@ -177,12 +177,12 @@ def _added(signed: str) -> str:
 
 
 def _kernel_text(kernel: KernelRow, millis: Millis) -> str:
-    calls = f"{kernel.base.count:,} -> {kernel.new.count:,} calls"
+    calls = f"{kernel.base.count:,} -> {counted(kernel.new.count, 'call')}"
     per_call = f"per call {micros(kernel.base)} -> {micros(kernel.new)}"
     if kernel.status == "new":
-        calls, per_call = f"{kernel.new.count:,} calls", f"per call {micros(kernel.new)}"
+        calls, per_call = counted(kernel.new.count, "call"), f"per call {micros(kernel.new)}"
     elif kernel.status == "gone":
-        calls, per_call = f"{kernel.base.count:,} calls", f"per call {micros(kernel.base)}"
+        calls, per_call = counted(kernel.base.count, "call"), f"per call {micros(kernel.base)}"
     status = "" if kernel.status == "both" else f" ({kernel.status})"
     delta = millis(kernel.delta_ns, signed=True)
     return f"{delta} ms, {kernel.category}{status}, {calls}, {per_call}, {rules_phrase(kernel)}"

@@ -16,6 +16,7 @@ from agent.compare.rows import CategoryRow, KernelRow, total_of
 from agent.compare.sides import SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import Cites, TargetRule
+from agent.core.text import counted
 from agent.render.markdown import cell, code, md_finding, md_table
 from agent.render.ordering import Sort, sorted_kernels, sorted_rows
 from agent.render.phrases import (
@@ -237,7 +238,7 @@ def _notes(diff: TraceDiff, millis: Millis) -> list[str]:
     for role, side in (("Base", diff.base), ("New", diff.new)):
         lines += [f"- {role}: {phrase}" for phrase in _side(side, millis)]
     if diff.aliases:
-        lines.append(f"- {len(diff.aliases)} names matched after normalisation")
+        lines.append(f"- {counted(len(diff.aliases), 'name')} matched after normalisation")
     return [*lines, f"- {cell(ruleset_phrase(diff.ruleset))}"]
 
 

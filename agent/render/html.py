@@ -19,6 +19,7 @@ from agent.compare.sides import SideSummary, summarise
 from agent.compare.table import TraceDiff
 from agent.core.proposals import Finding
 from agent.core.rules import LabelledTrace
+from agent.core.text import counted
 from agent.render.html_detail import (
     alias_section,
     impact_section,
@@ -207,8 +208,8 @@ def _category_table(diff: TraceDiff, millis: Millis, top: int, sort: Sort) -> st
     ]
     base, new = total_of(diff.categories)
     total = (
-        f"total {millis(base.time_ns)} ms in {base.count:,} calls, then {millis(new.time_ns)} ms in"
-        f" {new.count:,} calls; residual {diff.residual_ns} ns"
+        f"total {millis(base.time_ns)} ms in {counted(base.count, 'call')}, then"
+        f" {millis(new.time_ns)} ms in {counted(new.count, 'call')}; residual {diff.residual_ns} ns"
     )
     words = paragraph(off_work_phrase(off), css="soft") + paragraph(total, css="soft")
     return sortable_with_details("Categories", heads, rows) + words

@@ -15,7 +15,7 @@ from agent.compare.table import TraceDiff
 from agent.compare.targets import KernelTarget, TargetRule
 from agent.core.proposals import Evidence
 from agent.core.rules import GRADES, Rule
-from agent.core.text import shown_block
+from agent.core.text import counted, shown_block
 from agent.render.ordering import sorted_kernels
 from agent.render.page import (
     Cell,
@@ -208,7 +208,8 @@ def alias_section(diff: TraceDiff) -> str:
     )
     if not items:
         return ""
-    words = f"{len(diff.aliases)} names matched after normalisation; rules saw the raw names."
+    names = counted(len(diff.aliases), "name")
+    words = f"{names} matched after normalisation; rules saw the raw names."
     return section("Aliases", paragraph(words), f'<ul class="plain">{items}</ul>')
 
 

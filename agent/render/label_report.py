@@ -12,6 +12,7 @@ from __future__ import annotations
 from agent.compare.contract import coverage_phrase, ruleset_cell, ruleset_phrase
 from agent.compare.sides import SideSummary, summarise
 from agent.core.rules import LabelledTrace
+from agent.core.text import counted
 from agent.render.columns import Column, finding_lines, name_lines, table, wrapped
 from agent.render.delimited import csv_text
 from agent.render.markdown import cell, code, md_finding, md_table
@@ -146,7 +147,7 @@ def _kernels(
         lines += wrapped(f"{row.category}{left}", width, first="  ", rest="    ")
         for one in named[row.category][:kernels]:
             rule = f"rule {one.rule}" if one.rule else "no rule"
-            figures = f"{millis(one.time_ns)} ms, {one.count:,} calls, {rule}"
+            figures = f"{millis(one.time_ns)} ms, {counted(one.count, 'call')}, {rule}"
             lines += wrapped(figures, width, first="    ", rest="      ")
             lines += name_lines(one.name, width, indent=6)
     return lines
@@ -195,7 +196,7 @@ def _top_unlabelled(
         ops = f", op {', '.join(row.ops)}" if row.ops else ""
         of_total = share(row.time_ns, side.kernel_ns)
         lines += wrapped(
-            f"{of_total}, {millis(row.time_ns)} ms, {row.count:,} calls{ops}",
+            f"{of_total}, {millis(row.time_ns)} ms, {counted(row.count, 'call')}{ops}",
             width,
             first="  ",
             rest="    ",

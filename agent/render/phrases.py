@@ -14,7 +14,7 @@ from agent.compare.sides import RankTotal, SideSummary
 from agent.compare.table import TraceDiff
 from agent.compare.targets import KernelTarget, Target, TargetRule
 from agent.core.rules import UNLABELLED, CategoryId, Rule
-from agent.core.text import shown
+from agent.core.text import counted, shown
 from agent.render.units import Millis, effect, share, small
 
 RELATIVE = "source lines of a relative, another kernel of the rule"
@@ -36,8 +36,7 @@ def totals_phrase(side: SideSummary, millis: Millis) -> str:
     if side.copies.count:
         copies = "1 copy" if side.copies.count == 1 else f"{side.copies.count:,} copies"
         parts.append(f"besides {copies}, {millis(side.copies.time_ns)} ms")
-    kernels = "1 kernel" if side.kernels == 1 else f"{side.kernels:,} kernels"
-    return f"{kernels} · {' · '.join(parts)}"
+    return f"{counted(side.kernels, 'kernel')} · {' · '.join(parts)}"
 
 
 def summed(figure: str, side: SideSummary) -> str:
@@ -237,13 +236,13 @@ def noise_phrase(diff: TraceDiff) -> str:
             " against"
         )
     how = "rank by rank" if noise.paired else f"{noise.n_base} against {noise.n_new}"
-    over = f"over {noise.n_base} {noise.unit}, {how}" if noise.paired else f"{noise.unit}, {how}"
+    over = f"{noise.n_base} {noise.unit}, {how}" if noise.paired else f"{noise.unit}, {how}"
     if not noise.can_tell:
-        return f"spread {over}: too few for any difference to stand outside it (5 %)"
+        return f"spread over {over}: too few for any difference to stand outside it (5 %)"
     outside = sum(bool(spread.outside) for spread in noise.spreads)
     expected = decimal(len(noise.spreads) * OUTSIDE, 1)
     return (
-        f"spread {over}: {outside} of {len(noise.spreads)} differences stand outside it"
+        f"spread over {over}: {outside} of {len(noise.spreads)} differences stand outside it"
         f" (5 % each; {expected} would by chance)"
     )
 
@@ -306,7 +305,7 @@ def kernel_target_phrase(target: KernelTarget, diff: TraceDiff, millis: Millis) 
     """Say what a kernel costs more and how."""
     row = target.row
     bound = f"{millis(target.bound_ns)} ms ({share(target.bound_ns, diff.new.kernel_ns)})"
-    calls, per_call = f"{row.new.count:,} calls", f"per call {micros(row.new)}"
+    calls, per_call = counted(row.new.count, "call"), f"per call {micros(row.new)}"
     if target.kind == "grown":
         calls = f"{row.base.count:,} -> {calls}"
         per_call = f"per call {micros(row.base)} -> {micros(row.new)}"

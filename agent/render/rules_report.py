@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
-from agent.core.proposals import Evidence, Finding, Origin
+from agent.core.proposals import Evidence, Finding, Origin, Severity
 from agent.core.rules import Category, Rule, RuleSet
-from agent.core.text import shown, shown_block
+from agent.core.text import counted, shown, shown_block
 from agent.render.documents import (
     SCHEMA,
     Json,
@@ -24,11 +26,10 @@ def lint_text(ruleset: RuleSet, findings: Sequence[Finding], moves: Sequence[Mov
     """Write one line per finding, then a summary."""
     lines = [_finding_text(finding) for finding in findings]
     lines += [_move_text(move) for move in moves]
-    errors = sum(finding.severity == "error" for finding in findings)
-    lines.append(
-        f"{shown(ruleset.name)} version {ruleset.version}: {len(ruleset.rules)} rules, "
-        f"{errors} errors, {len(findings) - errors} warnings and notes"
-    )
+    severities = Counter(finding.severity for finding in findings)
+    found = ", ".join(counted(severities[severity], severity) for severity in get_args(Severity))
+    rules = counted(len(ruleset.rules), "rule")
+    lines.append(f"{shown(ruleset.name)} version {ruleset.version}: {rules}, {found}")
     return "\n".join(lines) + "\n"
 
 
@@ -119,7 +120,7 @@ def names_text(report: NamesReport) -> str:
     ]
     lines += [f"{shown(name, limit=MAX_NAME)}: no rule matches" for name in report.unlabelled]
     lines.append(
-        f"{report.total} names: {report.right} right, {len(report.wrong)} wrong, "
+        f"{counted(report.total, 'name')}: {report.right} right, {len(report.wrong)} wrong, "
         f"{len(report.unlabelled)} unlabelled"
     )
     return "\n".join(lines) + "\n"
@@ -145,7 +146,9 @@ def upgrade_text(current: str, newest: str, moves: Sequence[Move]) -> str:
     if current == newest:
         return f"{shown(current)} is the newest\n"
     lines = [_move_text(move) for move in moves]
-    lines.append(f"{shown(current)} -> {newest}: {len(moves)} names of the run would move")
+    lines.append(
+        f"{shown(current)} -> {newest}: {counted(len(moves), 'name')} of the run would move"
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -170,7 +173,7 @@ def _finding_text(finding: Finding) -> str:
 def _move_text(move: Move) -> str:
     return (
         f"{move.before} -> {move.after}: {shown(move.name, limit=MAX_NAME)} "
-        f"({move.count} kernels, {move.time_ns} ns)"
+        f"({counted(move.count, 'kernel')}, {move.time_ns} ns)"
     )
 
 

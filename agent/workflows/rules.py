@@ -11,7 +11,7 @@ from agent.bundled import bundled_folder
 from agent.core.kernels import Trace
 from agent.core.proposals import Finding
 from agent.core.rules import Category, Rule, RuleId, RuleSet
-from agent.core.text import shown
+from agent.core.text import counted, shown
 from agent.errors import RuleFileError, UsageError
 from agent.ruleset.importers import ImportedRules
 from agent.ruleset.moves import Move
@@ -316,7 +316,7 @@ def _moved(move: Move, after: RuleSet, source: str) -> Finding:
     by = f' by "{rule.id}"' if rule else ""
     message = (
         f'"{shown(move.name, limit=200)}" was {move.before}, is {move.after}{by}: '
-        f"{move.count} calls, {move.time_ns / 1e6:.3f} ms"
+        f"{counted(move.count, 'call')}, {move.time_ns / 1e6:.3f} ms"
     )
     extended = bool(rule and after.extends and rule.source == after.extends)
     where = f"{rule.source if extended else source}:{rule.line}" if rule else source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -302,6 +303,22 @@ def test_kernels_that_cost_more_are_not_left_out_in_silence():
         whole = report(diff, top=7)
         assert whole.count(", grown kernel, ") == 7
         assert "more kernel" not in whole
+
+
+def test_one_name_one_call_and_one_kernel_are_not_in_the_plural():
+    base = {"A/(anonymous namespace)::k": (1, 900), "B/b": (1, 90)}
+    new = {"A/<unnamed>::k": (1, 950), "B/b": (1, 90), "B/c": (1, 30)}
+    diff = compare_traces(run(base), run(new))
+    for report in (diff_text(diff), diff_markdown(diff), diff_html(diff), label_text(run(base))):
+        assert re.search(r"(?<![\d,])1 (?:names|calls|kernels)\b", words(report)) is None
+    assert "1 name matched after normalisation" in words(diff_text(diff))
+
+
+def test_a_spread_of_repeated_runs_says_what_it_is_over():
+    sides = [[run({"A/a": (1, at + time)}) for time in range(4)] for at in (100, 200)]
+    (base, *bases), (new, *news) = sides
+    said = words(diff_text(compare_traces(base, new, repeats=(bases, news))))
+    assert "noise: spread over runs, 4 against 4: 1 of 1 differences stand outside it" in said
 
 
 def test_a_report_without_source_lines_says_nothing_of_them():
