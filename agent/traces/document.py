@@ -29,27 +29,18 @@ _FRAMES: Final = msgspec.json.Decoder(list[PlainFrame])
 _VALUE: Final = json.JSONDecoder(strict=False, parse_int=bounded_int)
 
 
+@dataclass(eq=False)
 class DamagedDocument(Exception):
     """The text breaks at byte `at` of the decompressed file; `event` counts from 1, 0 outside.
 
     `foreign` tells that nothing before that place looks like a trace.
     """
 
-    def __init__(
-        self,
-        at: int,
-        what: str,
-        *,
-        event: int = 0,
-        truncated: bool = False,
-        foreign: bool = False,
-    ) -> None:
-        super().__init__(at, what)
-        self.at = at
-        self.what = what
-        self.event = event
-        self.truncated = truncated
-        self.foreign = foreign
+    at: int
+    what: str
+    event: int = 0
+    truncated: bool = False
+    foreign: bool = False
 
 
 @dataclass(slots=True)
@@ -208,12 +199,14 @@ class _Reader:
             case b"{":
                 window.drop(1)
                 if window.peek() not in (b'"', b"}", b""):
-                    self._damage(0, "a key is missing", foreign=True)
+                    raise DamagedDocument(self.window.base, "a key is missing", foreign=True)
                 self._members()
             case _:
-                self._damage(0, "neither an object nor a list", foreign=True)
+                raise DamagedDocument(
+                    self.window.base, "neither an object nor a list", foreign=True
+                )
         if (rest := window.peek()) and self.document.lists:
-            self._damage(0, f"text follows the end of the JSON: {rest!r}")
+            raise DamagedDocument(self.window.base, f"text follows the end of the JSON: {rest!r}")
         self.document.ended = True
 
     def _members(self) -> None:
@@ -240,12 +233,14 @@ class _Reader:
     def _miss(self, what: str) -> NoReturn:
         """Say what the metadata lack at this place."""
         if self.window.peek():
-            self._damage(0, f"{what} is missing")
+            raise DamagedDocument(self.window.base, f"{what} is missing")
         self._miss_end()
 
     def _miss_end(self) -> NoReturn:
         at = len(self.window.buffer)
-        self._damage(at, "the file ends inside its metadata", truncated=True)
+        raise DamagedDocument(
+            self.window.base + at, "the file ends inside its metadata", truncated=True
+        )
 
     def _value(self) -> Any:  # noqa: ANN401 - foreign JSON enters here
         """Decode one metadata value, reading on until it is whole."""
@@ -264,7 +259,7 @@ class _Reader:
                 what = getattr(err, "msg", "nested too deeply").lower()
                 if window.final and (at >= len(text) - 1 or what.startswith("unterminated string")):
                     self._miss_end()
-                self._damage(at, what)
+                raise DamagedDocument(self.window.base + at, what) from None
             if end == len(text) and window.more():
                 continue
             window.drop(len(text[:end].encode("utf-8", "surrogateescape")))
@@ -287,7 +282,9 @@ class _Reader:
             if block.closed:
                 return
             if too_large and not block.used:
-                self._damage(0, "an event does not end", event=document.events + 1)
+                raise DamagedDocument(
+                    self.window.base, "an event does not end", event=document.events + 1
+                )
             if not window.more() and (window.final and final):
                 self._end_too_early()
 
@@ -299,7 +296,9 @@ class _Reader:
             if inside
             else f"the file ends after event {event}"
         )
-        self._damage(len(self.window.buffer), what, event=event, truncated=True)
+        raise DamagedDocument(
+            self.window.base + len(self.window.buffer), what, event=event, truncated=True
+        )
 
     def _typed_block(self) -> bool:
         """Decode everything up to the last separator in the window; False when that fails."""
@@ -352,23 +351,13 @@ class _Reader:
             begins = self.window.buffer.lstrip()[:1] == b"{"
             foreign = document.bare and not document.events and not begins
             damage, event = block.damage, document.events + 1
-            self._damage(damage.at, damage.what, event=event, foreign=foreign)
+            raise DamagedDocument(
+                self.window.base + damage.at, damage.what, event=event, foreign=foreign
+            )
 
     def _take(self, events: list[Event]) -> None:
         self.document.events += len(events)
         self.take(events)
-
-    def _damage(
-        self,
-        at: int,
-        what: str,
-        *,
-        event: int = 0,
-        truncated: bool = False,
-        foreign: bool = False,
-    ) -> NoReturn:
-        at += self.window.base
-        raise DamagedDocument(at, what, event=event, truncated=truncated, foreign=foreign)
 
 
 def _is_utf8(raw: bytes) -> bool:
