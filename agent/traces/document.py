@@ -22,6 +22,9 @@ from agent.traces.walk import bounded_int
 MAX_EVENT_BYTES: Final = 16_777_216
 """An event larger than this is taken for an unbalanced quote."""
 
+_VALUE_BYTES: Final = 512
+"""How much is decoded at first to find where a metadata value ends; few are longer."""
+
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _EVENTS: Final = msgspec.json.Decoder(list[Event])
@@ -75,12 +78,14 @@ class Document:
 class _Window:
     """The part of the file that is not done with; `base` is the offset of its first byte.
 
-    It is what a block left over and the chunk read after it, which are joined where that is needed.
+    It is what a block left over, from `_at` on, and the chunk read after it, which are joined where
+    that is needed.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks: Iterator[bytes] = iter(chunks)
         self._left = b""
+        self._at = 0
         self._chunk = b""
         self.base = 0
         self.final = False
@@ -88,10 +93,13 @@ class _Window:
     @property
     def buffer(self) -> bytes:
         """All of it."""
-        if self._chunk:
-            self._left += self._chunk
-            self._chunk = b""
+        self._join()
         return self._left
+
+    def _join(self) -> None:
+        if self._chunk or self._at:
+            self._left = b"".join((memoryview(self._left)[self._at :], self._chunk))
+            self._at, self._chunk = 0, b""
 
     def more(self) -> bool:
         """Append the next chunk; more at once when the buffer has grown: never quadratic."""
@@ -108,12 +116,19 @@ class _Window:
         return size > 0
 
     def drop(self, n_bytes: int) -> None:
-        self._left = self.buffer[n_bytes:]
+        self._at += n_bytes
         self.base += n_bytes
+
+    def piece(self, size: int) -> bytes:
+        """Give that many of its first bytes, or what there is."""
+        if len(self._left) - self._at < size:
+            return self.buffer[:size]
+        return self._left[self._at : self._at + size]
 
     def block(self, separator: bytes) -> bytes:
         """Give the text up to the last separator as a list; nothing where there is none."""
         if not self._chunk:
+            self._join()
             self._chunk = next(self._chunks, b"")
             self.final = not self._chunk
         cut = self._chunk.rfind(separator)
@@ -134,10 +149,12 @@ class _Window:
     def peek(self) -> bytes:
         """Give the next byte that is not white space, without dropping it; b"" at the end."""
         while True:
-            found = _SPACE.match(self.buffer)
-            self.drop(found.end() if found else 0)
-            if self.buffer or not self.more():
-                return self.buffer[:1]
+            if self._at == len(self._left) and not self.buffer and not self.more():
+                return b""
+            found = _SPACE.match(self._left, self._at)
+            self.drop(found.end() - self._at if found else 0)
+            if self._at < len(self._left):
+                return self._left[self._at : self._at + 1]
 
 
 def read_document(
@@ -247,11 +264,17 @@ class _Reader:
         window = self.window
         if not window.peek():
             self._miss_end()
+        size = _VALUE_BYTES
         while True:
-            text = window.buffer.decode("utf-8", "surrogateescape")
+            raw = window.piece(size)
+            is_part = len(raw) == size
+            size *= 8
+            text = raw.decode("utf-8", "surrogateescape")
             try:
                 value, end = _VALUE.raw_decode(text)
             except (json.JSONDecodeError, RecursionError) as err:
+                if is_part:
+                    continue
                 pos = getattr(err, "pos", 0)
                 if len(window.buffer) < MAX_EVENT_BYTES and window.more():
                     continue
@@ -260,7 +283,7 @@ class _Reader:
                 if window.final and (at >= len(text) - 1 or what.startswith("unterminated string")):
                     self._miss_end()
                 raise DamagedDocument(self.window.base + at, what) from None
-            if end == len(text) and window.more():
+            if end == len(text) and (is_part or window.more()):
                 continue
             window.drop(len(text[:end].encode("utf-8", "surrogateescape")))
             return value

@@ -12,7 +12,7 @@ import pytest
 
 from agent.core.kernels import RankTrace
 from agent.errors import CorruptTrace, TraceError
-from agent.traces import events
+from agent.traces import document, events
 from agent.traces.collect import Collector
 from agent.traces.reader import read_trace
 
@@ -255,3 +255,22 @@ def test_salvage_of_events_that_are_all_torn_comes_to_an_end(tmp_path: Path) -> 
     path.write_text('{"traceEvents":[' + '},{"' * 1_000_000, encoding="utf-8")
     with pytest.raises(CorruptTrace, match="TR008 no event is whole: 1000001 malformed events"):
         read_trace(path, salvage=True)
+
+
+def test_many_keys_beside_the_events_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is decoded from a piece of the file, not from all that was read of it."""
+    decoded = 0
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+            nonlocal decoded
+            decoded += len(s)
+            return super().raw_decode(s, idx)
+
+    monkeypatch.setattr(document, "_VALUE", Counting())
+    keys = ",".join(f'"key {number}": {number}' for number in range(20_000))
+    text = f'{{{keys}, "long": "{"x" * 100_000}", "traceEvents": [], "last": 12}}'.encode()
+    chunks = [text[at : at + 262_144] for at in range(0, len(text), 262_144)]
+    found = document.read_document(chunks, lambda events: None)
+    assert (len(found.metadata), found.metadata["last"]) == (20_002, 12)
+    assert decoded < 100 * len(text)
