@@ -34,6 +34,14 @@ def wheel_tree(version: str, parts: tuple[str, ...] = PARTS) -> dict[str, bytes]
         }
 
 
+def unpack_wheel(folder: Path, version: str) -> Path:
+    """Unpack a whole wheel and commit it; gives the checkout. Skips without an index."""
+    with zipfile.ZipFile(_archive(version)) as wheel:
+        tree = {name: wheel.read(name) for name in wheel.namelist() if not name.endswith("/")}
+    commit_tree(folder, tree, f"sglang {version}")
+    return folder
+
+
 def commit_wheel(folder: Path, version: str) -> str:
     """Commit the sources of a wheel in place of what was there; gives the commit."""
     for path in sorted(folder.rglob("*.py")):

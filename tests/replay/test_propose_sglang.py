@@ -1,12 +1,11 @@
 """The loop on a trace of SGLang without any rule, against a recorded small model.
 
-Needs the SGLang wheel, unpacked in a git checkout: `LABEL_AGENT_SGLANG_WHEEL` says where.
+It is asked about the SGLang wheel it was recorded with, unpacked and committed.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,15 @@ import pytest
 from tests.replay.cassettes import recorder
 from tests.replay.runs import SGLANG, Sglang, propose_on_sglang
 from tests.unit.review.worktrees import git
+from tests.wheels import unpack_wheel
 
+WHEEL = "0.5.11"
 TRACE = "traces/sglang_qwen3_8b_prefill_decode_mi300.json.gz"
 
 
 @pytest.fixture
-def sglang(shared: Path) -> Sglang:
-    wheel = os.environ.get("LABEL_AGENT_SGLANG_WHEEL", "")
-    if not wheel:
-        pytest.skip("LABEL_AGENT_SGLANG_WHEEL names no checkout of the SGLang wheel")
-    return Sglang(shared / TRACE, Path(wheel))
+def sglang(shared: Path, tmp_path: Path) -> Sglang:
+    return Sglang(shared / TRACE, unpack_wheel(tmp_path / "sglang", WHEEL))
 
 
 def test_a_small_model_gets_only_what_the_wheel_proves_through_the_gate(
