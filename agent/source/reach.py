@@ -3,7 +3,8 @@
 A call in Python is followed through the imports of its file to the file that defines what is
 called; a method of an unknown object by its name alone, where few classes have it. In C++ links
 are by name within a checkout. So links say *may*, not *must*: they refuse an emission that has no
-way to the kernel, and find candidate sites. Names that say nothing (`forward`, `run`) are never
+way to the kernel, and find candidate sites. What resolves to a package that binds the name itself
+means its own, see `agent.source.bindings`. Names that say nothing (`forward`, `run`) are never
 followed.
 """
 
@@ -13,8 +14,8 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
+from agent.source.bindings import defines_native, registrations
 from agent.source.native.calls import pasted
 from agent.source.native.structure import native_file
 from agent.source.paths import is_python
@@ -51,7 +52,6 @@ _ALIAS = re.compile(
     rb"\busing\s+(?P<type>\w+)\s*=|\bauto\s*&?\s*(?P<value>\w+)\s*=\s*&?\s*(?:\w+::)*$"
 )
 _EXPORTED = re.compile(rb"\(\s*[\"'](\w+)[\"']\s*,\s*[rRfF]{0,2}[\"']&?(?:\w+::)*$")
-_REGISTERED = re.compile(rb"\b(?:def|impl)\(\s*\"(\w+)")
 _MAX_EXPORT = 200
 _MIN_NAME = 4
 _MAX_SAME = 24
@@ -177,7 +177,9 @@ class Reach:
 
     def _native_callers(self, snapshot: Snapshot, link: Link) -> None:
         for file in _holding(snapshot, link.name, native=True):
-            if link.path not in ("", file.path) and _defines_native(file, link.name):
+            if link.path not in ("", file.path) and defines_native(file, link.name):
+                continue
+            if self._is_anothers_here(file, link):
                 continue
             for name in native_callers(file, link.name):
                 self._add(_above(link, Found(name, native=True), file, 0))
@@ -219,10 +221,12 @@ class Reach:
             case "import" | "prose":
                 return None
             case "definition":
-                return 0 if link.native and is_binding(file.text, mention.offset) else None
+                binds = link.native and is_binding(file.text, mention.offset)
+                return 0 if binds and not self._is_anothers_here(file, link) else None
             case "string":
                 asked = in_call(file.text, mention.offset)
-                return 0 if asked and (link.native or not link.name.startswith("_")) else None
+                means = asked and not self._is_anothers_here(file, link)
+                return 0 if means and (link.native or not link.name.startswith("_")) else None
         meaning = self._meanings.of(file, mention.receiver, link.name)
         if not self._fits(file, meaning, link):
             return None
@@ -231,19 +235,30 @@ class Reach:
     def _fits(self, file: SourceFile, meaning: Meaning, link: Link) -> bool:
         match meaning.how:
             case "operator":
-                return link.native or self._registers(link)
+                bound = link.native or self._registers(link)
+                return bound and not self._is_anothers(link, meaning.packages)
             case "known":
                 here = (link.repo, link.path) in meaning.homes
                 return not link.path or (not link.native and here)
             case "ours":
-                return link.native
+                return link.native and not self._is_anothers(link, meaning.packages)
             case "method" if link.native:
                 here = (link.repo, link.path) == (file.repo, file.path)
-                return (here or not is_python(link.path)) and is_loaded(file.text, link.name)
+                may_be = not is_python(link.path) and not self._is_anothers_here(file, link)
+                return (here or may_be) and is_loaded(file.text, link.name)
             case "method":
                 near = link.guesses < MAX_GUESSES
                 return near and link.method and self._meanings.is_rare_method(link.name)
         return False
+
+    def _is_anothers_here(self, file: SourceFile, link: Link) -> bool:
+        """Tell whether what a file belongs to binds a link's name itself, for something else."""
+        packages = self._meanings.modules.packages_near((file.repo, file.path))
+        return self._is_anothers(link, packages)
+
+    def _is_anothers(self, link: Link, packages: frozenset[str]) -> bool:
+        home = (link.repo, link.path)
+        return bool(link.path) and self._meanings.bindings.is_anothers(link.name, home, packages)
 
     def _registers(self, link: Link) -> bool:
         """Tell whether the file of a Python function makes operators of its functions."""
@@ -341,13 +356,6 @@ def _owners(text: bytes, functions: tuple[str, ...]) -> Iterator[Found]:
             yield Found(name.removeprefix("class "))
 
 
-def _defines_native(file: SourceFile, name: str) -> bool:
-    """Tell whether a native file defines a function or macro of that name itself."""
-    parsed = native_file(file.text)
-    names = {one.name for one in parsed.blocks} | {one.name for one in parsed.macros}
-    return name in names or any(one.name == name for one in parsed.heads)
-
-
 def _registered_strings(text: bytes, offset: int) -> Iterator[str]:
     """Yield identifiers given as strings in the call around a module-level reference."""
     start = text.rfind(b"\n(", 0, offset)
@@ -377,13 +385,7 @@ def _registered_as(text: bytes, name: str) -> Iterator[str]:
         rb"[^;]{0,400}?&\s*(?:\w+::)*" + re.escape(name.encode("utf-8", "replace")) + rb"\b"
     )
     end = 0
-    for operator, offset in _registrations(text):
+    for operator, offset in registrations(text):
         if offset >= end and (found := bound.match(text, offset)) is not None:
             end = found.end()
             yield operator
-
-
-@lru_cache(maxsize=1_024)
-def _registrations(text: bytes) -> tuple[tuple[str, int], ...]:
-    """Give the operators a native text registers, each with the offset after its name."""
-    return tuple((one.group(1).decode(), one.end()) for one in _REGISTERED.finditer(text))

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Literal
 
+from agent.source.bindings import Bindings
 from agent.source.python.modules import Home, Modules, defines
 from agent.source.python.rebinding import is_attribute_rebound, is_rebound
 from agent.source.python.text import py_text
@@ -39,11 +40,13 @@ class Meaning:
 
     `how`: `known`, one of `homes`; `ours`, of a module of a checkout, but no text of it defines the
     name; `operator`, of `torch.ops`; `method`, of an object that can be anything; else `nothing`
-    that a checkout holds.
+    that a checkout holds. `packages` are those of the checkouts which what is `ours`, or the
+    namespace of an operator, is of; empty where that is not known.
     """
 
     how: How
     homes: frozenset[Home] = frozenset()
+    packages: frozenset[str] = frozenset()
 
 
 NOTHING = Meaning("nothing")
@@ -55,11 +58,13 @@ class Meanings:
 
     snapshots: Sequence[Snapshot]
     modules: Modules = field(init=False)
+    bindings: Bindings = field(init=False)
     _classes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the modules."""
         self.modules = Modules(self.snapshots)
+        self.bindings = Bindings(self.modules)
 
     def of(self, file: SourceFile, receiver: str | None, name: str) -> Meaning:
         """Tell what `receiver.name` means; "" for a bare name, None for an expression's."""
@@ -73,13 +78,18 @@ class Meanings:
             own = not middle and defines(file.text, name)
             return Meaning("known", frozenset({here})) if own else Meaning("method")
         if head == "torch" and middle[:1] == ["ops"]:
-            return NOTHING if set(middle[1:2]) & _OWN_OPERATORS else Meaning("operator")
+            return self._operator("".join(middle[1:2]))
         bound = py_text(file.text).imports.names.get(head, ())
         if not bound:
             return self._of_class(file, head, name) or Meaning("method")
         if is_attribute_rebound(file.text, receiver, name):
             bound = ()
         return _either([self._through(here, one, middle, name) for one in bound])
+
+    def _operator(self, namespace: str) -> Meaning:
+        if namespace in _OWN_OPERATORS:
+            return NOTHING
+        return Meaning("operator", packages=self.modules.roots & {namespace})
 
     def is_rare_method(self, name: str) -> bool:
         """Tell whether so few files define a method of that name that it tells something."""
@@ -107,7 +117,7 @@ class Meanings:
         if not found:
             stars = py_text(file.text).imports.stars
             given = [self.modules.given(star, name, here) for star in stars]
-            found = [_known(one.homes, ours=one.ours) for one in given if one.homes]
+            found = [Meaning("known", one.homes) for one in given if one.homes]
         return _either(found)
 
     def _of_class(self, file: SourceFile, head: str, name: str) -> Meaning | None:
@@ -131,8 +141,13 @@ class Meanings:
             given = self.modules.given(owner, parts[index], here)
             ours = ours or given.ours
             if given.homes:
-                return _known(given.homes, ours=True)
-        return _known(frozenset(), ours=ours)
+                return Meaning("known", given.homes)
+        return Meaning("ours", packages=self._package(module, here)) if ours else NOTHING
+
+    def _package(self, module: str, here: Home) -> frozenset[str]:
+        """Name the package a module is of, as a file names it; empty for none of a checkout."""
+        top = module.partition(".")[0] or self.modules.package_of(here)
+        return self.modules.roots & {top}
 
 
 @lru_cache(maxsize=4_096)
@@ -148,15 +163,17 @@ def _defined_last(text: bytes, name: str) -> bool:
     return bool(found) and found[-1].start() > last and not any(one[:1].isspace() for one in named)
 
 
-def _known(homes: frozenset[Home], *, ours: bool) -> Meaning:
-    if homes:
-        return Meaning("known", homes)
-    return Meaning("ours") if ours else NOTHING
-
-
 def _either(found: Sequence[Meaning]) -> Meaning:
     """Join the alternatives: what is known of any of them."""
     homes = frozenset().union(*(one.homes for one in found)) if found else frozenset()
     if homes:
         return Meaning("known", homes)
-    return next((one for how in ("ours", "method") for one in found if one.how == how), NOTHING)
+    if any(one.how == "ours" for one in found):
+        return Meaning("ours", packages=_all_packages(found))
+    return next((one for one in found if one.how == "method"), NOTHING)
+
+
+def _all_packages(found: Sequence[Meaning]) -> frozenset[str]:
+    """Name the packages of what is ours; empty where that of any of it is not known."""
+    packages = [one.packages for one in found if one.how == "ours"]
+    return frozenset().union(*packages) if all(packages) else frozenset()

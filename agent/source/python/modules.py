@@ -15,6 +15,8 @@ from agent.source.snapshot import Snapshot, SourceFile
 Home = tuple[str, str]
 """(repository, path) of the file that defines something."""
 
+_BUILDS = ("pyproject.toml", "setup.py")
+"""Files of a folder that is built by itself."""
 _MAX_REEXPORTS = 5
 
 
@@ -38,6 +40,7 @@ class Modules:
     _paths: dict[str, list[tuple[Snapshot, str, tuple[str, ...]]]] = field(default_factory=dict)
     _given: dict[tuple[str, str, str, str], Given] = field(default_factory=dict)
     _packages: set[Home] = field(default_factory=set)
+    _near: dict[Home, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the paths by the last part of their module's name."""
@@ -76,7 +79,7 @@ class Modules:
 
     def _follow(self, module: str, name: str, importer: Home, depth: int) -> Given:
         files = self.files(module, importer)
-        ours = bool(files) or module.startswith(".") or module.partition(".")[0] in self._roots
+        ours = bool(files) or module.startswith(".") or module.partition(".")[0] in self.roots
         homes: set[Home] = set()
         for file in files or self._moved(module, name):
             here = (file.repo, file.path)
@@ -98,7 +101,7 @@ class Modules:
         Packages keep old module names alive while running, where no text shows it.
         """
         top, _, rest = module.partition(".")
-        if top not in self._roots or not rest:
+        if top not in self.roots or not rest:
             return ()
         found = [
             file
@@ -129,12 +132,48 @@ class Modules:
                 return folders[index]
         return ""
 
-    @cached_property
-    def _roots(self) -> frozenset[str]:
-        """Name the packages that lie in no other package."""
+    def packages_near(self, home: Home) -> frozenset[str]:
+        """Name the packages a file belongs to: its own, or those built with it.
+
+        Those lie in the nearest folder around it that is built by itself and has any, in the whole
+        checkout where none is.
+        """
+        own = self.package_of(home)
+        if own:
+            return frozenset({own})
+        repo, path = home
+        folder = path.rpartition("/")[0]
+        if (repo, folder) not in self._near:
+            self._near[repo, folder] = self._built_with(repo, folder)
+        return self._near[repo, folder]
+
+    def _built_with(self, repo: str, folder: str) -> frozenset[str]:
+        tree = next((one.tree for one in self.snapshots if one.repo == repo), {})
+        while folder:
+            if any(f"{folder}/{name}" in tree for name in _BUILDS):
+                inside = self._outermost_in(repo, f"{folder}/")
+                if inside:
+                    return inside
+            folder = folder.rpartition("/")[0]
+        return self._outermost_in(repo, "")
+
+    def _outermost_in(self, repo: str, folder: str) -> frozenset[str]:
         return frozenset(
             path.rpartition("/")[2]
-            for repo, path in self._packages
+            for home, path in self._outermost
+            if home == repo and path.startswith(folder)
+        )
+
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        """Name the packages that lie in no other package."""
+        return frozenset(path.rpartition("/")[2] for _, path in self._outermost)
+
+    @cached_property
+    def _outermost(self) -> tuple[Home, ...]:
+        return tuple(
+            (repo, path)
+            for repo, path in sorted(self._packages)
             if not self._in_package(repo, path.split("/")[:-1])
         )
 
