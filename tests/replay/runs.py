@@ -40,9 +40,9 @@ def propose_on_demo(folder: Path, model: str = f"openai:{MODEL}") -> Path:
 def propose_on_sglang(folder: Path, sglang: Sglang, model: str = f"openai:{MODEL}") -> Path:
     """Run `propose` on a trace of SGLang without any rule; give the folder of its rules."""
     rules_repository(folder, VOCABULARY_ONLY)
-    repo = f"sglang={sglang.wheel.resolve()}"
+    trace, repo = sglang.trace.resolve(), f"sglang={sglang.wheel.resolve()}"
     with contextlib.chdir(folder):
-        main(["propose", str(sglang.trace.resolve()), *_asked(model, repo)])
+        main(["propose", str(trace), *_asked(model, repo)])
     return folder
 
 
