@@ -60,7 +60,8 @@ _GROUP: Final = {
 _NOWHERE: Final = deque[Event](maxlen=0)
 """Takes the events that are of no kind we keep, and holds none."""
 
-_COMPLETE: Final = {"X"}
+_COMPLETE: Final = "X"
+"""The phase of an event with a start and a duration."""
 _NO_ARGUMENTS: Final = Arguments()
 _INT32_MAX: Final = (1 << 31) - 1
 _MAX_DIGITS: Final = 40
@@ -165,12 +166,16 @@ class Collector:
 
     def take(self, events: Sequence[Event]) -> None:
         """Sort one block of events by kind and add them."""
-        phases = {event.ph for event in events}
-        self.phases |= phases - {""}
-        if not HALVES.isdisjoint(phases):
-            self._halves += [event for event in events if event.ph in HALVES]
+        whole = [event for event in events if event.ph == _COMPLETE]
+        if whole:
+            self.phases.add(_COMPLETE)
+        if len(whole) < len(events):
+            phases = {event.ph for event in events}
+            self.phases |= phases - {""}
+            if not HALVES.isdisjoint(phases):
+                self._halves += [event for event in events if event.ph in HALVES]
         sink_of, unseen = self._sinks.get, self._sort_unseen
-        for event in events:
+        for event in whole:
             sink_of(event.cat, unseen)(event)
         for kind, members in self._found.items():
             if members:
@@ -198,8 +203,6 @@ class Collector:
         sink(event)
 
     def _add(self, adder: Callable[[RankColumns, list[Event]], None], events: list[Event]) -> None:
-        if {event.ph for event in events} != _COMPLETE:
-            events = [event for event in events if event.ph == "X"]
         if {type(event.pid) for event in events} == {int}:
             adder(self.rank(""), events)
             return

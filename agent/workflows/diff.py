@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agent.compare.gates import GateResult, judge_gates, parse_gate
-from agent.compare.table import TraceDiff, compare_traces
 from agent.core.rules import LabelledTrace, RuleSet
 from agent.workflows.label import Progress, Reading, label_there
+
+if TYPE_CHECKING:
+    from agent.compare.gates import GateResult
+    from agent.compare.table import TraceDiff
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,9 @@ def diff_runs(
     """
     runs = (base, *options.base_repeats, new, *options.new_repeats)
     with _reading(runs, options.reading, progress) as label_all:
+        from agent.compare.gates import judge_gates, parse_gate  # while the processes read
+        from agent.compare.table import compare_traces
+
         ruleset = options.reading.rules(options.rules)
         gates = [parse_gate(expression, ruleset) for expression in options.fail_on]
         labelled_runs = list(label_all(ruleset))
