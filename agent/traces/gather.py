@@ -22,7 +22,6 @@ from agent.core.kernels import (
     KernelTable,
     RankTrace,
     Signature,
-    SignatureStats,
     Step,
     TraceInfo,
 )
@@ -31,12 +30,13 @@ from agent.errors import CorruptTrace, TraceError
 from agent.traces import odd
 from agent.traces.collect import UNKNOWN, KernelColumns, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
+from agent.traces.kernel_table import sum_by_signature, without
 from agent.traces.link import NO_LINKS, IdIndex, Links
 from agent.traces.measure import Timeline, has_time, measure
 from agent.traces.numbers import INT64_MAX
 from agent.traces.ranks import parse_file_name, stem_of
 from agent.traces.steps import Annotation, Launched, place_steps
-from agent.traces.vectors import seen
+from agent.traces.vectors import as_vector
 
 SALVAGE_HINT: Final = "--salvage reads the whole rows and stamps the result INCOMPLETE"
 _INT32_MAX: Final = (1 << 31) - 1
@@ -146,7 +146,7 @@ class Events:
         return RankTrace(
             label=label or named.label or stem_of(info.source),
             info=info,
-            stats=_stats(table),
+            stats=sum_by_signature(table),
             rank=None if label else named.number,
             stage=named.stage,
             kernels=table,
@@ -166,8 +166,10 @@ class Events:
         columns = self.rank.kernels
         started = array("q", self.launches.started.values())
         index = IdIndex(np.array(list(self.launches.started), np.int64), lowest=-INT64_MAX)
-        launch = np.where(has_time(columns), index.find(seen(columns.correlation)), UNKNOWN)
-        events = Launched(seen(columns.start_ns), seen(columns.duration_ns), seen(started), launch)
+        launch = np.where(has_time(columns), index.find(as_vector(columns.correlation)), UNKNOWN)
+        events = Launched(
+            as_vector(columns.start_ns), as_vector(columns.duration_ns), as_vector(started), launch
+        )
         return place_steps(self.annotations, events, origin_ns)
 
     def _table(self, timeline: Timeline, name_of: Callable[[object], str]) -> KernelTable:
@@ -195,7 +197,7 @@ class Events:
             columns.correlation,
         )
         if timeline.duplicates:
-            kept = tuple(_without(column, timeline.duplicates) for column in kept)  # type: ignore[assignment]
+            kept = tuple(without(column, timeline.duplicates) for column in kept)  # type: ignore[assignment]
         return KernelTable(tuple(merged), *kept)
 
     def _signatures(
@@ -213,8 +215,8 @@ class Events:
 
 
 def _require_range(columns: KernelColumns, source: str) -> None:
-    starts = seen(columns.start_ns)
-    ends = starts + seen(columns.duration_ns)
+    starts = as_vector(columns.start_ns)
+    ends = starts + as_vector(columns.duration_ns)
     if int(ends.max(initial=0)) - int(starts.min(initial=0)) > INT64_MAX:
         raise CorruptTrace(
             "TR061",
@@ -295,21 +297,6 @@ def _labels(processes: Sequence[Events]) -> list[str]:
     if len(set(devices)) == len(devices) and UNKNOWN not in devices:
         return [f"GPU {device}" for device in devices]
     return [f"process {number}" for number in range(1, len(processes) + 1)]
-
-
-def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
-    return array(column.typecode, [value for at, value in enumerate(column) if at not in dropped])
-
-
-def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
-    durations = [array("q") for _ in table.signatures]
-    for signature, duration in zip(table.signature_id, table.duration_ns, strict=True):
-        durations[signature].append(duration)
-    return {
-        signature: SignatureStats(len(members), sum(members), min(members), max(members))
-        for signature, members in zip(table.signatures, durations, strict=True)
-        if members
-    }
 
 
 def _replays(table: KernelTable, graphs: Sequence[tuple[int, int]]) -> GraphReplays:

@@ -20,7 +20,7 @@ import numpy as np
 
 from agent.core.kernels import GraphReplays
 from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanColumns
-from agent.traces.vectors import Mask, Vector, blocks, seen, total
+from agent.traces.vectors import Mask, Vector, as_vector, blocks, total
 
 _SPARSE = 8
 """Ids spread wider than this per entry are looked up in order instead of in a dense table."""
@@ -106,12 +106,14 @@ def _repeated(ids: Vector, positions: Vector) -> dict[int, list[int]]:
 def link_launches(rank: RankColumns) -> Links:
     """Link every kernel of a rank to its launch and its operator."""
     kernels = rank.kernels
-    index = IdIndex(seen(rank.launches.correlation))
+    index = IdIndex(as_vector(rank.launches.correlation))
     launch_of = _launches_of(rank, index)
-    flags = seen(rank.launches.flags)
+    flags = as_vector(rank.launches.flags)
     is_graph = (flags & GRAPH) != 0
     replayed: Mask = np.append(is_graph, False)[launch_of]
-    by_enclosure = _repeats_correlation(seen(kernels.correlation), seen(kernels.external_id))
+    by_enclosure = _repeats_correlation(
+        as_vector(kernels.correlation), as_vector(kernels.external_id)
+    )
     operator: Vector = np.full(len(launch_of), UNKNOWN, np.int32)
     if not by_enclosure:
         operator = _operators_by_id(rank, launch_of, replayed)
@@ -134,7 +136,7 @@ def _launches_of(rank: RankColumns, index: IdIndex) -> Vector:
     the last that began before the kernel, and a call that is known to launch before any other.
     """
     kernels, launches = rank.kernels, rank.launches
-    correlations = seen(kernels.correlation)
+    correlations = as_vector(kernels.correlation)
     found = index.find(correlations)
     if not index.repeated:
         return found
@@ -168,11 +170,11 @@ def _repeats_correlation(correlations: Vector, external_ids: Vector) -> bool:
 def _operators_by_id(rank: RankColumns, launch_of: Vector, replayed: Mask) -> Vector:
     """Look operators up by `External id`, the kernel's own first, then its launch's."""
     kernels, launches, operators = rank.kernels, rank.launches, rank.operators
-    index = IdIndex(seen(operators.external_id), lowest=1)
-    found = index.find(seen(kernels.external_id))
+    index = IdIndex(as_vector(operators.external_id), lowest=1)
+    found = index.find(as_vector(kernels.external_id))
     found[replayed] = UNKNOWN
     left = _unlinked(found, launch_of, replayed)
-    found[left] = index.find(seen(launches.external_id)[launch_of[left]])
+    found[left] = index.find(as_vector(launches.external_id)[launch_of[left]])
     for external_id, sharing in _sharing(operators, index, found).items():
         launch_ns = [_start_of(launches, launch) for launch in launch_of[sharing].tolist()]
         found[sharing] = _innermost(operators, index.repeated[external_id], launch_ns)
@@ -275,5 +277,5 @@ def _replays(
     counts = np.bincount(launch_of[replayed], minlength=len(rank.launches.flags))
     in_time = sorted(graphs, key=rank.launches.start_ns.__getitem__)
     per_launch = tuple(counts[in_time].tolist())
-    time_ns = total(seen(rank.kernels.duration_ns), replayed)
+    time_ns = total(as_vector(rank.kernels.duration_ns), replayed)
     return GraphReplays(per_launch, sum(per_launch), time_ns)

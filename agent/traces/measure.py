@@ -16,7 +16,7 @@ from agent.core.kernels import ClippedTotal
 from agent.traces.collect import KernelColumns
 from agent.traces.events import KERNEL
 from agent.traces.numbers import INT64_MAX
-from agent.traces.vectors import Mask, Vector, blocks, seen
+from agent.traces.vectors import Mask, Vector, as_vector, blocks
 
 LEGAL_OVERLAP_NS = 5_000
 """Programmatic dependent launch lets neighbours on a stream overlap by under 5 us each."""
@@ -62,7 +62,7 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
 
     Streams of a device are merged `block` events at a time, so that memory stays bounded.
     """
-    starts = seen(kernels.start_ns)
+    starts = as_vector(kernels.start_ns)
     usable = has_time(kernels)
     unplaced = len(starts) - int(np.count_nonzero(usable))
     if unplaced == len(starts):
@@ -99,12 +99,12 @@ def has_time(kernels: KernelColumns) -> Mask:
 
     A time of 0 is the profiler's "no stamp", unless the events really begin there.
     """
-    starts = seen(kernels.start_ns)
+    starts = as_vector(kernels.start_ns)
     usable: Mask = starts != 0
     if not usable.all():
         earliest = starts.min(where=usable, initial=INT64_MAX) if usable.any() else 0
         if earliest <= _PLAUSIBLE_GAP_NS:
-            usable |= seen(kernels.duration_ns) > 0
+            usable |= as_vector(kernels.duration_ns) > 0
         usable[kernels.timeless] = False
     return usable
 
@@ -112,7 +112,7 @@ def has_time(kernels: KernelColumns) -> Mask:
 def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vector]]:
     """Give the events with a usable time of each stream that do one kind of work, in file order."""
     works = kernels.work or array("B", [KERNEL]) * len(usable)
-    columns = [seen(column) for column in (kernels.device, kernels.stream, works)]
+    columns = [as_vector(column) for column in (kernels.device, kernels.stream, works)]
     known = [np.unique(column) for column in columns]
     sizes = tuple(map(len, known))
     codes = np.full(len(usable), prod(sizes), np.min_scalar_type(prod(sizes)))
@@ -134,8 +134,8 @@ def _line(kernels: KernelColumns, events: Vector) -> tuple[_Line, Sequence[int]]
 
     Of two that start together the shorter comes first.
     """
-    starts = seen(kernels.start_ns)[events]
-    ends = starts + seen(kernels.duration_ns)[events]
+    starts = as_vector(kernels.start_ns)[events]
+    ends = starts + as_vector(kernels.duration_ns)[events]
     if (starts[1:] > starts[:-1]).all():
         return _Line(starts, ends), ()
     repeats = _duplicates(kernels, events, starts)

@@ -27,6 +27,7 @@ from agent.traces import odd
 from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
+from agent.traces.kernel_table import sum_by_signature, without
 from agent.traces.link import Links, link_launches
 from agent.traces.measure import Timeline, has_time, measure
 from agent.traces.ranks import (
@@ -38,7 +39,7 @@ from agent.traces.ranks import (
     stem_of,
 )
 from agent.traces.steps import Launched, place_steps
-from agent.traces.vectors import Vector, distinct, least_by, most_by, seen, sums_by
+from agent.traces.vectors import Vector, as_vector, distinct
 from agent.traces.walk import readable
 
 _WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
@@ -95,7 +96,7 @@ def _summarise_rank(
     timeline = measure(rank.kernels)
     steps = _steps(rank, links, timeline.origin_ns)
     table = _table(rank, signatures, ids, timeline)
-    stats = _stats(table)
+    stats = sum_by_signature(table)
     number, world_size = distributed(facts.metadata)
     named = parse_file_name(facts.source)
     if rank.key:
@@ -154,8 +155,8 @@ def _sign(
     """Give the distinct signatures in order, and for each kernel the number of its own."""
     kernels = rank.kernels
     sizes = (max(_WORK) + 1, len(collector.operators.ids) + 1, 2)
-    names, works = seen(kernels.name), seen(kernels.work)
-    kinds = np.append(seen(rank.operators.what).astype(np.int32) + 1, 0)  # what -1 finds
+    names, works = as_vector(kernels.name), as_vector(kernels.work)
+    kinds = np.append(as_vector(rank.operators.what).astype(np.int32) + 1, 0)  # what -1 finds
 
     def code(block: slice) -> Vector:
         parts = works[block], kinds[links.operator[block]], links.replayed[block]
@@ -166,7 +167,7 @@ def _sign(
     ordered = sorted(set(signatures))
     number = {signature: at for at, signature in enumerate(ordered)}
     renumber = np.array([number[signature] for signature in signatures], np.uint32)
-    np.take(renumber, seen(ids), out=seen(ids))
+    np.take(renumber, as_vector(ids), out=as_vector(ids))
     return tuple(ordered), ids
 
 
@@ -192,7 +193,7 @@ def _table(
 ) -> KernelTable:
     """Make the kernel table, without repeated events; the columns of the rank become its own."""
     kernels = rank.kernels
-    starts = seen(kernels.start_ns)
+    starts = as_vector(kernels.start_ns)
     starts -= timeline.origin_ns
     columns = [
         ids,
@@ -203,7 +204,7 @@ def _table(
         kernels.correlation,
     ]
     if timeline.duplicates:
-        columns = [_without(column, timeline.duplicates) for column in columns]
+        columns = [without(column, timeline.duplicates) for column in columns]
     return KernelTable(signatures, *columns)
 
 
@@ -214,10 +215,6 @@ def _linked_ns(table: Mapping[Signature, SignatureStats]) -> int:
         for signature, stats in table.items()
         if signature.op and signature.work == "kernel"
     )
-
-
-def _without(column: array[int], dropped: frozenset[int]) -> array[int]:
-    return array(column.typecode, [value for at, value in enumerate(column) if at not in dropped])
 
 
 def _signatures(collector: Collector, keys: Sequence[tuple[int, ...]]) -> list[Signature]:
@@ -254,24 +251,13 @@ def parse_types(raw: bytes) -> tuple[str, ...]:
     return tuple(member if isinstance(member, str) else "" for member in decoded)
 
 
-def _stats(table: KernelTable) -> dict[Signature, SignatureStats]:
-    columns = seen(table.signature_id), seen(table.duration_ns), len(table.signatures)
-    counts = np.bincount(columns[0], minlength=columns[2]).tolist()
-    totals, least, most = sums_by(*columns), least_by(*columns), most_by(*columns)
-    return {
-        signature: SignatureStats(counts[number], totals[number], least[number], most[number])
-        for number, signature in enumerate(table.signatures)
-        if counts[number]
-    }
-
-
 def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
     if not rank.steps:
         return ()
     kernels = rank.kernels
-    starts, durations = seen(kernels.start_ns), seen(kernels.duration_ns)
+    starts, durations = as_vector(kernels.start_ns), as_vector(kernels.duration_ns)
     launch = np.where(has_time(kernels), links.launch, UNKNOWN)
-    events = Launched(starts, durations, seen(rank.launches.start_ns), launch)
+    events = Launched(starts, durations, as_vector(rank.launches.start_ns), launch)
     return place_steps(rank.steps, events, origin_ns)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.traces.numbers import LARGEST_NS
-from agent.traces.vectors import distinct, least_by, most_by, seen, sums_by, total
+from agent.traces.vectors import as_vector, distinct, least_by, most_by, sums_by, total
 
 TIMES = st.integers(0, LARGEST_NS)
 GROUPED = st.lists(st.tuples(st.integers(0, 4), TIMES), max_size=50)
@@ -53,7 +53,7 @@ def test_every_code_has_its_place_among_the_distinct_ones(codes):
 
 def test_a_column_is_seen_without_a_copy():
     column = array("q", [1, 2])
-    seen(column)[0] = 7
+    as_vector(column)[0] = 7
     assert column.tolist() == [7, 2]
 
 
