@@ -32,18 +32,18 @@ def bounds_within(findings: Iterable[Finding], by: By, *, corrupt: bool) -> tupl
     return tuple(finding for finding in findings if finding.code in binding)
 
 
-def told(findings: Iterable[Finding], codes: Collection[str]) -> bool:
+def has_any(findings: Iterable[Finding], codes: Collection[str]) -> bool:
     """Tell whether a finding has one of the codes."""
     return any(finding.code in codes for finding in findings)
 
 
 def are_corrupt(captures: Iterable[Capture], bounds: Iterable[Finding]) -> bool:
     """Tell whether durations of a side are corrupt, or those of the whole it is a part of."""
-    return told(bounds, CORRUPT) or any(capture.corrupt for capture in captures)
+    return has_any(bounds, CORRUPT) or any(capture.corrupt for capture in captures)
 
 
-def hinted(findings: Iterable[Finding], by: By) -> tuple[Finding, ...]:
-    """Give findings without the hint to compare as is done already."""
+def without_spent_hints(findings: Iterable[Finding], by: By) -> tuple[Finding, ...]:
+    """Give findings with another hint in place of one to compare as is done already."""
     return tuple(
         replace(finding, hint=_ONCE_CUT.get((finding.code, by), finding.hint))
         for finding in findings

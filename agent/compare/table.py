@@ -20,8 +20,8 @@ from agent.compare.bounds import (
     INCOMPLETE,
     are_corrupt,
     bounds_within,
-    hinted,
-    told,
+    has_any,
+    without_spent_hints,
 )
 from agent.compare.capture import Capture, capture_findings, examine_captures, read_findings
 from agent.compare.comparable import comparability_findings, unresolved_findings
@@ -128,7 +128,7 @@ class TraceDiff(Tabular):
     @property
     def comparable(self) -> bool:
         """Tell whether nothing forbids a comparison of the two runs."""
-        return not told(self.findings, INCOMPARABLE)
+        return not has_any(self.findings, INCOMPARABLE)
 
     @property
     def corrupt(self) -> bool:
@@ -138,7 +138,7 @@ class TraceDiff(Tabular):
     @property
     def conclusive(self) -> bool:
         """Tell whether costs and savings may be claimed."""
-        return not (self.corrupt or told(self.findings, INCOMPARABLE | INCOMPLETE))
+        return not (self.corrupt or has_any(self.findings, INCOMPARABLE | INCOMPLETE))
 
 
 def compare_traces(
@@ -184,7 +184,9 @@ def compare_traces(
         return whole
     bounds = bounds_within(whole.findings, chosen, corrupt=whole.corrupt)
     parts, findings = _compare_parts(base, new, chosen, bounds, rollup=rollup)
-    return replace(whole, parts=parts, findings=(*hinted(whole.findings, chosen), *findings))
+    return replace(
+        whole, parts=parts, findings=(*without_spent_hints(whole.findings, chosen), *findings)
+    )
 
 
 def _compare(
@@ -198,7 +200,7 @@ def _compare(
     kernels, aliases = match_aliases(kernel_rows(base, new, rollup=rollup))
     rows = category_rows(kernels)
     captures = examine_captures(base.trace, new.trace)
-    counted = not (told(bounds, INCOMPLETE) or any(capture.gaps for capture in captures))
+    counted = not (has_any(bounds, INCOMPLETE) or any(capture.gaps for capture in captures))
     corrupt = are_corrupt(captures, bounds)
     claimed = counted and not corrupt
     work = compare_work(base.trace, new.trace, rows, counted=counted)
@@ -207,7 +209,7 @@ def _compare(
     against = Against(*totals, work.scale)
     scaled = build_ledger(rows, ratio=work.scale, claimed=claimed)
     found = _findings(base, new, rows, work, captures, counted=counted)
-    findings = (*bounds, *(one for one in found if not told(bounds, {one.code})))
+    findings = (*bounds, *(one for one in found if not has_any(bounds, {one.code})))
     diff = TraceDiff(
         base=summarise(base, captures[0]),
         new=summarise(new, captures[1]),
@@ -222,7 +224,7 @@ def _compare(
         ),
         targets=find_targets(rows, new, rollup=rollup),
         kernel_targets=find_kernel_targets(rows, new, replacements, scale=work.scale, rollup=rollup)
-        if not (corrupt or told(findings, INCOMPARABLE | INCOMPLETE))
+        if not (corrupt or has_any(findings, INCOMPARABLE | INCOMPLETE))
         else (),
         replacements=replacements,
         aliases=aliases,
