@@ -12,7 +12,7 @@ help: ## list the targets
 
 setup: $(READY) ## make a virtual environment with the tool and what its tests need
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard agent/traces/scan/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "label-agent needs Python 3.11 or newer; set PYTHON=python3.11"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r constraints.txt

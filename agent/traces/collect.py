@@ -126,6 +126,10 @@ class Interner:
     def __init__(self) -> None:
         self.ids: dict[Any, int] = {}
 
+    def id(self, value: object) -> int:
+        """Give the id of one value."""
+        return self.ids.setdefault(value, len(self.ids))
+
     def all(self, values: Sequence[object]) -> list[int]:
         """Give the id of each value."""
         ids = self.ids
@@ -151,7 +155,7 @@ class Collector:
         self.ranks: dict[str, RankColumns] = {}
         self.n_frames = 0
         self.unpaired = 0
-        self.phases: set[str] = set()
+        self.phased = False
         self._calls: dict[str, int] = {}
         self._halves: list[Event] = []
         self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUP.values()}
@@ -167,11 +171,10 @@ class Collector:
     def take(self, events: Sequence[Event]) -> None:
         """Sort one block of events by kind and add them."""
         whole = [event for event in events if event.ph == _COMPLETE]
-        if whole:
-            self.phases.add(_COMPLETE)
+        self.phased |= bool(whole)
         if len(whole) < len(events):
             phases = {event.ph for event in events}
-            self.phases |= phases - {""}
+            self.phased |= phases != {""}
             if not HALVES.isdisjoint(phases):
                 self._halves += [event for event in events if event.ph in HALVES]
         sink_of, unseen = self._sinks.get, self._sort_unseen
@@ -194,6 +197,12 @@ class Collector:
         if key not in self.ranks:
             self.ranks[key] = RankColumns(key)
         return self.ranks[key]
+
+    def flags_of(self, call: str) -> int:
+        """Give the flags of a runtime call, or `UNKNOWN` for one that puts no work on the GPU."""
+        if call not in self._calls:
+            self._calls[call] = _launch_flags(call)
+        return self._calls[call]
 
     def _sort_unseen(self, event: Event) -> None:
         """Sort the first event of a category, and remember where its like go."""
@@ -227,9 +236,7 @@ class Collector:
         _append(columns.external_id, _external_ids(args))
 
     def _add_launches(self, rank: RankColumns, events: list[Event]) -> None:
-        calls = self._calls
-        for name in {event.name for event in events}.difference(calls):
-            calls[name] = _launch_flags(name)
+        calls = {name: self.flags_of(name) for name in {event.name for event in events}}
         events = [event for event in events if calls[event.name] != UNKNOWN]
         columns = rank.launches
         args = _arguments(events)

@@ -25,6 +25,11 @@ MAX_EVENT_BYTES: Final = 16_777_216
 _VALUE_BYTES: Final = 512
 """How much is decoded at first to find where a metadata value ends; few are longer."""
 
+_MOST_REFUSALS: Final = 64
+"""Refusals in a row, after which a file is taken for one of a kind that is always refused."""
+
+TakeText = Callable[[bytes], int | None]
+
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _EVENTS: Final = msgspec.json.Decoder(list[Event])
@@ -163,15 +168,19 @@ def read_document(
     *,
     salvage: bool = False,
     skip_frames: bool = False,
+    take_text: TakeText | None = None,
 ) -> Document:
     """Read a trace, handing blocks of events to `take` in file order.
 
-    With `skip_frames`, whole blocks of complete Python frames are counted and not handed over.
+    With `skip_frames`, whole blocks of complete Python frames are counted and not handed over. The
+    text of a block goes to `take_text` first, which gives the number of its events or refuses it.
 
     Raises:
         DamagedDocument: the text is not JSON or ends too early, and `salvage` is off.
     """
-    return _Reader(chunks, take, salvage=salvage, skip_frames=skip_frames).read()
+    reader = _Reader(chunks, take, salvage=salvage, skip_frames=skip_frames)
+    reader.take_text = take_text
+    return reader.read()
 
 
 class _Reader:
@@ -187,6 +196,8 @@ class _Reader:
         self.take = take
         self.salvage = salvage
         self.skip_frames = skip_frames
+        self.take_text: TakeText | None = None
+        self.refusals = 0
         self.frames_expected = False
         self.document = Document()
         self.separator = b""
@@ -326,10 +337,23 @@ class _Reader:
     def _typed_block(self) -> bool:
         """Decode everything up to the last separator in the window; False when that fails."""
         text = self.window.block(self.separator) if self.separator else b""
-        if not text or not (self._skip_frames(text) or self._take_typed(text)):
+        ways = (self._take_text, self._skip_frames, self._take_typed)
+        if not text or not any(takes(text) for takes in ways):
             return False
         self.window.drop_block(len(text), self.separator)
         return True
+
+    def _take_text(self, text: bytes) -> bool:
+        """Hand over the text of a block; after many refusals in a row that is no longer tried."""
+        n_events = self.take_text(text) if self.take_text else None
+        if n_events is not None:
+            self.document.events += n_events
+            self.refusals = 0
+            return True
+        self.refusals += 1
+        if self.refusals >= _MOST_REFUSALS:
+            self.take_text = None
+        return False
 
     def _skip_frames(self, text: bytes) -> bool:
         """Count a block of nothing but Python frames; False when it holds anything else.

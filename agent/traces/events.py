@@ -19,7 +19,7 @@ NOTHING: Final = msgspec.Raw(b"")
 IGNORED, KERNEL, MEMCPY, MEMSET, OPERATOR, RUNTIME, ANNOTATION, GPU_ANNOTATION, FRAME = range(9)
 """Kinds of events, from `cat`; everything else on a GPU's pid (syncs, overhead) is no GPU work."""
 
-_KINDS: Final = {
+KINDS: Final = {
     "kernel": KERNEL,
     "gpu_memcpy": MEMCPY,
     "memcpy": MEMCPY,
@@ -37,6 +37,7 @@ _KINDS: Final = {
     "gpu_user_annotation": GPU_ANNOTATION,
     "python_function": FRAME,
 }
+"""The categories that matter, in lower case, with their kinds."""
 
 
 class Arguments(msgspec.Struct, gc=False):
@@ -76,7 +77,7 @@ class PlainFrame(msgspec.Struct, gc=False):
 
 def kind_of(cat: str) -> int:
     """Give the kind of an event's category, in any spelling and case."""
-    return _KINDS.get(cat.strip().lower(), IGNORED)
+    return KINDS.get(cat.strip().lower(), IGNORED)
 
 
 _LAUNCHING = re.compile(r"Launch|Mem(?:cpy|set|Cpy|Set)")

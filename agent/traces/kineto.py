@@ -11,6 +11,7 @@ from agent.traces.collect import COUNTED, Collector
 from agent.traces.document import DamagedDocument, Document, read_document
 from agent.traces.formats import not_json
 from agent.traces.inflate import ByteStream, Progress
+from agent.traces.scanned import scanned_blocks
 from agent.traces.summary import FileFacts, summarise_file
 from agent.traces.walk import readable
 
@@ -34,8 +35,15 @@ def read_kineto(
     """
     stream = ByteStream(path, source, progress=progress)
     collector = Collector(context=context)
+    scanned = None if context else scanned_blocks(collector)
     try:
-        document = read_document(stream, collector.take, salvage=salvage, skip_frames=not context)
+        document = read_document(
+            stream,
+            collector.take,
+            salvage=salvage,
+            skip_frames=not context,
+            take_text=scanned.take if scanned else None,
+        )
         collector.n_frames += document.frames
     except DamagedDocument as damaged:
         raise _damage_error(damaged, stream, salvage=salvage) from None
@@ -90,7 +98,7 @@ def _require_trace(document: Document, collector: Collector, source: str) -> Non
         keys = readable(", ".join(sorted(document.metadata)[:5])) or "none"
         raise _no_list(source, f"JSON without a traceEvents list (keys: {keys})")
     read = document.events + document.skipped
-    if document.bare and read and not (collector.phases or document.frames):
+    if document.bare and read and not (collector.phased or document.frames):
         raise _no_list(source, "a list that holds no events")
 
 

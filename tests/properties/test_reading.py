@@ -22,6 +22,7 @@ from agent.errors import TraceError
 from agent.traces.collect import Collector
 from agent.traces.document import read_document
 from agent.traces.reader import read_trace
+from agent.traces.scanned import scanned_blocks
 from agent.traces.summary import FileFacts, summarise_file
 from tests.unit.traces.slow import Sums, events_of, sums_of, text_of
 
@@ -158,10 +159,13 @@ def read(raw: bytes, *, salvage: bool = False) -> list[Sums] | None:
     return None
 
 
-def read_in_chunks(raw: bytes, size: int) -> list[Sums]:
+def read_in_chunks(raw: bytes, size: int, *, scan: bool = False) -> list[Sums]:
     collector = Collector()
     chunks = (raw[at : at + size] for at in range(0, len(raw), size))
-    document = read_document(chunks, collector.take, skip_frames=True)
+    scanned = scanned_blocks(collector) if scan else None
+    document = read_document(
+        chunks, collector.take, skip_frames=True, take_text=scanned.take if scanned else None
+    )
     collector.finish()
     return sorted(map(sums, summarise_file(collector, FileFacts("x.json", document.metadata))))
 
@@ -178,6 +182,7 @@ def test_totals_do_not_depend_on_chunks(raw: bytes, size: int) -> None:
     expected = sums_of(raw)
     if expected is not None:
         assert read_in_chunks(raw, size) == expected
+        assert read_in_chunks(raw, size, scan=True) == expected
 
 
 SNIPPETS = st.sampled_from(

@@ -13,6 +13,8 @@ from typing import Any
 from agent.core.kernels import RankTrace
 from agent.traces.collect import Collector
 from agent.traces.document import Document, read_document
+from agent.traces.scanned import scanned_blocks
+from agent.traces.scanner import load_library
 from agent.traces.summary import FileFacts, summarise_file
 from tests.unit.traces.reference import Row
 
@@ -131,12 +133,40 @@ def chunked(raw: bytes, size: int) -> Iterator[bytes]:
 
 
 def read(raw: bytes, size: int, *, skip_frames: bool = True) -> tuple[RankTrace, Document]:
-    """Read text in chunks of a size, as one rank."""
+    """Read text in chunks of a size, as one rank: with the scanner, if there is one, and without."""
+    rank, document = read_in_python(raw, size, skip_frames=skip_frames)
+    if load_library() and skip_frames:
+        scanned = read_scanned(raw, size)
+        assert scanned[0] == rank
+        assert scanned[1].events == document.events
+        assert scanned[1].size == document.size
+        assert scanned[1].metadata == document.metadata
+    return rank, document
+
+
+def read_in_python(
+    raw: bytes, size: int, *, skip_frames: bool = True
+) -> tuple[RankTrace, Document]:
     collector = Collector()
     document = read_document(chunked(raw, size), collector.take, skip_frames=skip_frames)
+    return summarised(collector, document), document
+
+
+def read_scanned(raw: bytes, size: int) -> tuple[RankTrace, Document]:
+    collector = Collector()
+    scanned = scanned_blocks(collector)
+    assert scanned
+    document = read_document(
+        chunked(raw, size), collector.take, skip_frames=True, take_text=scanned.take
+    )
+    return summarised(collector, document), document
+
+
+def summarised(collector: Collector, document: Document) -> RankTrace:
+    collector.n_frames += document.frames
     collector.finish()
     (rank,) = summarise_file(collector, FileFacts("x.json", document.metadata))
-    return rank, document
+    return rank
 
 
 def columns(rank: RankTrace) -> list[Row]:

@@ -1,0 +1,122 @@
+"""Blocks that the scanner read -> columns of a collector, as `Collector.take` would fill them."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from agent.traces.collect import UNKNOWN, Collector, RankColumns
+from agent.traces.events import KINDS, Event
+from agent.traces.scanner import CALLS, KERNEL_NAMES, OPERATORS, THREADS, Fresh, Scan, Scanner
+from agent.traces.scanner import load_library as _load_library
+from agent.traces.vectors import Vector
+
+_RARE: Final = msgspec.json.Decoder(list[Event])
+_TEXT: Final = msgspec.json.Decoder(str)
+_PLACE: Final = msgspec.json.Decoder(int | str)
+_NO_PLACE: Final = Event().tid
+
+
+class ScannedBlocks:
+    """Fills a collector from the text of blocks.
+
+    The scanner numbers texts on its own; `_ids` has the collector's id of each of them.
+    """
+
+    def __init__(self, collector: Collector, scanner: Scanner) -> None:
+        """Name both; the collector may take other blocks in between."""
+        self._collector = collector
+        self._scanner = scanner
+        self._ids: list[Vector] = [np.empty(0, np.int64) for _ in range(4)]
+        self._typed = np.empty(0, np.bool_)
+
+    def take(self, text: bytes) -> int | None:
+        """Add a block and give the number of its events; None, and nothing, where it is refused."""
+        scan = self._scanner.scan(text)
+        if scan is None:
+            return None
+        collector = self._collector
+        self._learn(scan.fresh)
+        try:
+            rare = _RARE.decode(b"[" + b",".join(scan.rare) + b"]")
+        except msgspec.DecodeError:
+            return None
+        collector.take(rare)
+        collector.phased |= scan.phased
+        collector.n_frames += scan.n_frames
+        rank = collector.rank("")
+        if scan.kernels.size:
+            self._add_kernels(rank, scan.kernels)
+        if scan.operators.size:
+            self._add_operators(rank, scan)
+        if scan.launches.size:
+            self._add_launches(rank, scan.launches)
+        return scan.n_events
+
+    def _learn(self, fresh: list[Fresh]) -> None:
+        for table in {text.table for text in fresh}:
+            ids = [self._id(text) for text in fresh if text.table == table]
+            self._ids[table] = np.append(self._ids[table], ids)
+        typed = [bool(text.types) for text in fresh if text.table == OPERATORS]
+        self._typed = np.append(self._typed, typed).astype(np.bool_)
+
+    def _id(self, fresh: Fresh) -> int:
+        """Give what the collector calls it; of a runtime call, its flags."""
+        collector = self._collector
+        if fresh.table == THREADS:
+            place = _PLACE.decode(fresh.text) if fresh.text else _NO_PLACE
+            return collector.threads.id(place)
+        name = _TEXT.decode(fresh.text)
+        if fresh.table == KERNEL_NAMES:
+            return collector.names.id(name)
+        if fresh.table == CALLS:
+            return collector.flags_of(name)
+        return collector.operators.id((name, fresh.types, b""))
+
+    def _add_kernels(self, rank: RankColumns, scanned: Vector) -> None:
+        start, duration, name, work, device, stream, correlation, external_id = scanned
+        columns = rank.kernels
+        rank.negative += int(np.count_nonzero(duration < 0))
+        _append(columns.name, self._ids[KERNEL_NAMES][name])
+        _append(columns.work, work)
+        _append(columns.start_ns, start)
+        _append(columns.duration_ns, np.maximum(duration, 0))
+        _append(columns.device, device)
+        _append(columns.stream, stream)
+        _append(columns.correlation, correlation)
+        _append(columns.external_id, external_id)
+
+    def _add_operators(self, rank: RankColumns, scan: Scan) -> None:
+        start, duration, what, external_id, thread = scan.operators
+        columns = rank.operators
+        ids = self._ids[OPERATORS][what]
+        rank.shapes += int(np.count_nonzero(self._typed[what]))
+        _append(columns.what, ids)
+        _append(columns.external_id, external_id)
+        _append(columns.start_ns, start)
+        _append(columns.end_ns, start + np.maximum(duration, 0))
+        _append(columns.thread, self._ids[THREADS][thread])
+
+    def _add_launches(self, rank: RankColumns, scanned: Vector) -> None:
+        flags = self._ids[CALLS][scanned[1]]
+        kept = flags != UNKNOWN
+        start, _, correlation, external_id, thread = scanned[:, kept]
+        columns = rank.launches
+        _append(columns.start_ns, start)
+        _append(columns.correlation, correlation)
+        _append(columns.external_id, external_id)
+        _append(columns.thread, self._ids[THREADS][thread])
+        _append(columns.flags, flags[kept])
+
+
+def scanned_blocks(collector: Collector) -> ScannedBlocks | None:
+    """Give what fills a collector quickly; None where nothing compiled is at hand."""
+    library = _load_library()
+    return ScannedBlocks(collector, Scanner(library, KINDS)) if library else None
+
+
+def _append(column: array[Any], values: Vector) -> None:
+    column.frombytes(values.astype(column.typecode).tobytes())
