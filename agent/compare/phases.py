@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from agent.compare.steps import OUTSIDE_STEPS, in_order, step_finder
+from agent.compare.steps import OUTSIDE_STEPS, step_finder
 from agent.core.kernels import (
     ClippedTotal,
     GraphReplays,
@@ -22,6 +22,7 @@ from agent.core.kernels import (
     SignatureStats,
     Step,
     Trace,
+    in_order,
 )
 from agent.core.rules import LabelledTrace
 from agent.errors import UsageError

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import le
 
-from agent.core.kernels import RankTrace, Signature, Step
+from agent.core.kernels import RankTrace, Signature, Step, StepTimes, in_order
 from agent.core.rules import CategoryId, LabelledTrace
 
 OUTSIDE_STEPS = -1
@@ -28,19 +28,14 @@ def step_finder(steps: Iterable[Step]) -> Callable[[int], int]:
     return find
 
 
-def in_order(steps: Iterable[Step]) -> list[Step]:
-    """Order steps by time."""
-    return sorted(steps, key=lambda step: (step.start_ns, step.end_ns, step.name))
-
-
 def step_times(labelled: LabelledTrace, *, rollup: bool = False) -> list[dict[CategoryId, int]]:
     """Give each step's kernel time by category, added over the ranks; [] where that is not known.
 
-    It is known where every rank has events, and as many steps as every other.
+    It is known where every rank has events, or sums of them by step, and all have as many steps.
     """
     ranks = labelled.trace.ranks
     counts = {len(rank.steps) for rank in ranks}
-    if len(counts) != 1 or any(rank.kernels is None for rank in ranks):
+    if len(counts) != 1 or any(rank.kernels is None and not rank.step_times for rank in ranks):
         return []
     times: list[dict[CategoryId, int]] = [{} for _ in range(counts.pop())]
     for rank in ranks:
@@ -52,6 +47,9 @@ def _add_rank(
     times: list[dict[CategoryId, int]], labelled: LabelledTrace, rank: RankTrace, *, rollup: bool
 ) -> None:
     table = rank.kernels
+    if rank.step_times is not None:
+        _add_sums(times, labelled, rank.step_times, rollup=rollup)
+        return
     if table is None or not times:
         return
     known = [_category(labelled, one, rollup=rollup) for one in table.signatures]
@@ -65,6 +63,20 @@ def _add_rank(
         for category, time_ns in zip(categories, sums, strict=True):
             if category is not None and time_ns:
                 times[at][category] = times[at].get(category, 0) + time_ns
+
+
+def _add_sums(
+    times: list[dict[CategoryId, int]], labelled: LabelledTrace, known: StepTimes, *, rollup: bool
+) -> None:
+    columns: dict[CategoryId | None, int] = {}
+    for signature, column in zip(known.stats, known.columns(), strict=True):
+        category = _category(labelled, signature, rollup=rollup)
+        columns[category] = columns.get(category, 0) + column
+    columns.pop(None, None)
+    for category, column in columns.items():
+        for of_step, time_ns in zip(times, known.unpacked(column), strict=True):
+            if category is not None and time_ns:
+                of_step[category] = of_step.get(category, 0) + time_ns
 
 
 def _events_of_steps(steps: Iterable[Step], starts: Sequence[int]) -> Iterator[tuple[int, slice]]:

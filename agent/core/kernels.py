@@ -8,8 +8,8 @@ downstream sees is the `Signature` with its `SignatureStats`; single events stay
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, NewType
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def copies_of(table: Mapping[Signature, SignatureStats]) -> dict[Signature, Sign
     return {signature: stats for signature, stats in table.items() if signature.work != "kernel"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KernelTable:
     """Columns of the GPU work of one rank, in file order; one entry per GPU event.
 
@@ -104,6 +104,15 @@ class KernelTable:
     def __len__(self) -> int:
         """Count the kernels."""
         return len(self.signature_id)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another table holds the same events, however it came by them."""
+        if not isinstance(other, KernelTable):
+            return NotImplemented
+        names = [column.name for column in fields(self)]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = None  # type: ignore[assignment] # its columns can change
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,44 @@ class Step:
     name: str
     start_ns: int
     end_ns: int
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """Order steps by time."""
+    return sorted(steps, key=lambda step: (step.start_ns, step.end_ns, step.name))
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """How long each signature ran in each step: a column of numbers for each, packed to be added.
+
+    A column is one large integer in `width` bytes a step, little-endian. Adding such integers adds
+    the times of all steps at once: no step's sum outgrows the time of all events, for which `width`
+    is enough.
+
+    Attributes:
+        steps, stats: the very steps and signature table of the rank they were summed for.
+        packed: the columns one after the other, in the order of `stats`; steps in time order.
+    """
+
+    steps: tuple[Step, ...]
+    stats: Mapping[Signature, SignatureStats]
+    width: int
+    packed: bytes
+
+    def columns(self) -> Iterator[int]:
+        """Give the column of each signature."""
+        size = self.width * len(self.steps)
+        for at in range(0, size * len(self.stats), size):
+            yield int.from_bytes(self.packed[at : at + size], "little")
+
+    def unpacked(self, column: int) -> list[int]:
+        """Give the time in each step, in ns, of a column or of a sum of columns."""
+        text = column.to_bytes(self.width * len(self.steps), "little")
+        return [
+            int.from_bytes(text[at : at + self.width], "little")
+            for at in range(0, len(text), self.width)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +272,7 @@ class RankTrace:
         linked_ns: kernel time with a launching op.
         context: per signature, only with `read_trace(..., context=True)`.
         fingerprint: distinct (path, first line, function) of all Python frames, only with context.
+        summed: what `step_times` gives, where it was summed up when the rank was read.
     """
 
     label: str
@@ -244,6 +292,13 @@ class RankTrace:
     context: Mapping[Signature, LaunchContext] = field(default_factory=dict)
     fingerprint: frozenset[tuple[str, int, str]] = frozenset()
     findings: tuple[Finding, ...] = ()
+    summed: StepTimes | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def step_times(self) -> StepTimes | None:
+        """Times by step, if known; never those of other steps or events than the rank has now."""
+        known = self.summed
+        return known if known and known.steps is self.steps and known.stats is self.stats else None
 
     @property
     def count(self) -> int:

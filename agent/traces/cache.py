@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -80,9 +81,10 @@ class TraceCache:
             return None
 
     def keep(self, key: str, ranks: Sequence[RankTrace]) -> None:
-        """Keep what was read under a key."""
-        if key:
-            self.folder.put(f"{key}.ranks", write_ranks(ranks))
+        """Keep what was read under a key, if it can be written down."""
+        with suppress(UnicodeEncodeError, OverflowError):
+            if key:
+                self.folder.put(f"{key}.ranks", write_ranks(ranks))
 
     def _digest(self, path: Path, *, again: bool) -> str:
         """Give the digest of a file: the stamp's while it fits, else a new one where allowed."""

@@ -42,7 +42,7 @@ _Key = tuple[int, int, tuple[int, ...], bool, GpuWork]
 
 
 class _Rank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every field of `RankTrace` but `kernels`."""
+    """Every field of `RankTrace` but its events and what is summed up of them by step."""
 
     label: str
     info: TraceInfo
@@ -62,7 +62,7 @@ class _Rank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     findings: tuple[Finding, ...]
 
 
-class _Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every field of `Trace`, and the texts that signatures refer to."""
 
     name: str
@@ -74,7 +74,7 @@ class _Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_profile(trace: Trace) -> bytes:
     """Give the profile of a run: one line of ASCII JSON, the same for the same trace."""
-    run_json = _canonical(msgspec.to_builtins(_run_of(trace)))
+    run_json = _canonical(msgspec.to_builtins(profile_of(trace)))
     digest = hashlib.sha256(run_json.encode()).hexdigest()
     return f'{{"{_KEY}":{SCHEMA},"digest":"{digest}","run":{run_json}}}\n'.encode()
 
@@ -97,7 +97,7 @@ def read_profile(text: bytes, source: str) -> Trace:
     if digest != hashlib.sha256(_canonical(run_content).encode()).hexdigest():
         raise _corrupt(source, "damaged profile: its content does not have its digest")
     try:
-        return _trace_of(msgspec.convert(run_content, _Run))
+        return trace_of(msgspec.convert(run_content, Profile))
     except (msgspec.ValidationError, IndexError, ValueError) as err:
         raise _corrupt(source, f"damaged profile: {err}") from err
 
@@ -137,7 +137,8 @@ def _canonical(content: object) -> str:
     return json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
-def _run_of(trace: Trace) -> _Run:
+def profile_of(trace: Trace) -> Profile:
+    """Give what a profile holds of a run."""
     texts = sorted({text for rank in trace.ranks for text in _texts(rank)})
     position = {text: at for at, text in enumerate(texts)}
 
@@ -150,7 +151,7 @@ def _run_of(trace: Trace) -> _Run:
             signature.work,
         )
 
-    return _Run(
+    return Profile(
         name=trace.name,
         lost=trace.lost,
         findings=trace.findings,
@@ -175,7 +176,12 @@ def _texts(rank: RankTrace) -> Iterable[str]:
         yield from (signature.name, signature.op, *signature.input_dtypes)
 
 
-def _trace_of(content: _Run) -> Trace:
+def trace_of(content: Profile) -> Trace:
+    """Give the run that `profile_of` was given, without its events.
+
+    Raises:
+        ValueError, IndexError: no run has such a profile.
+    """
     texts = content.texts
 
     def signature(key: _Key) -> Signature:

@@ -149,7 +149,15 @@ def read_file(
             location=file.source,
             hint="try again once the profiler or the copy is done",
         )
-    return ranks
+    return tuple(map(_with_step_times, ranks))
+
+
+def _with_step_times(rank: RankTrace) -> RankTrace:
+    if rank.kernels is None or not rank.steps:
+        return rank
+    from agent.traces.kernel_table import with_step_times  # only here: numpy takes a while
+
+    return with_step_times(rank)
 
 
 def _read_unwatched(

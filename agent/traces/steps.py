@@ -91,7 +91,7 @@ def _where_launched(host: Sequence[Annotation], launched: Launched) -> list[Anno
     """Move steps from the host's time to that of the events launched in them."""
     if not host:
         return []
-    step_of_launch = np.append(_steps_at(host, launched.launch_ns), _NO_STEP)  # what -1 finds
+    step_of_launch = np.append(steps_at(host, launched.launch_ns), _NO_STEP)  # what -1 finds
     limits = np.iinfo(np.int64)
     first, last = np.full(len(host) + 1, limits.max), np.full(len(host) + 1, limits.min)
     for block in blocks(len(launched.start_ns)):
@@ -105,9 +105,9 @@ def _where_launched(host: Sequence[Annotation], launched: Launched) -> list[Anno
     )
 
 
-def _steps_at(host: Sequence[Annotation], times: Vector) -> Vector:
-    """Give for each time the step around it: of two the one that began last, if it goes on."""
-    begins = np.array([step.start_ns for step in host])
-    ends = np.array([step.end_ns for step in host])
+def steps_at(ordered: Sequence[Annotation] | Sequence[Step], times: Vector) -> Vector:
+    """Give for each time the step around it, -1 if none: of two the last begun, if it goes on."""
+    begins = np.array([step.start_ns for step in ordered])
+    ends = np.array([step.end_ns for step in ordered])
     step = np.searchsorted(begins, times, side="right") - 1
     return np.where((step >= 0) & (times < ends[step]), step, _NO_STEP)

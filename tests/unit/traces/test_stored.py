@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from dataclasses import replace
 
+import msgspec
 import pytest
-from isal import igzip_lib
+from isal import isal_zlib
 
+from agent.core.kernels import Step
+from agent.traces import stored as storing
+from agent.traces.kernel_table import with_step_times
 from agent.traces.reader import read_trace
 from agent.traces.stored import DamagedEntryError, read_ranks, write_ranks
 from tests.unit.traces.inputs import CASES, put_input
@@ -39,6 +44,47 @@ def test_several_ranks_with_and_without_events_come_back():
             assert rank.kernels.start_ns.typecode == known.kernels.start_ns.typecode
 
 
+def a_stepped_rank(tmp_path):
+    """A rank with times by step, as reading a file gives it."""
+    path = tmp_path / "stepped.json"
+    path.write_bytes(write(program(2, 60), STYLES["oneline"]))
+    (rank,) = read_trace([path]).ranks
+    if not rank.steps:
+        rank = with_step_times(replace(rank, steps=(Step("a", 0, 300), Step("b", 300, 900))))
+    return rank
+
+
+def test_times_by_step_come_back(tmp_path):
+    rank = a_stepped_rank(tmp_path)
+    assert rank.step_times is not None
+    (again,) = read_ranks(write_ranks((rank,)))
+    assert again.step_times == rank.step_times
+
+
+def test_a_kept_table_unpacks_its_columns_when_asked(tmp_path, monkeypatch):
+    rank = a_stepped_rank(tmp_path)
+    content = write_ranks((rank,))
+    unpacked = []
+    real = storing._columns
+    monkeypatch.setattr(storing, "_columns", lambda *table: unpacked.append(1) or real(*table))
+    (again,) = read_ranks(content)
+    assert (again.stats, again.steps, unpacked) == (rank.stats, rank.steps, [])
+    assert again.kernels == rank.kernels
+    assert rank.kernels == again.kernels
+    assert len(again.kernels) == len(rank.kernels)
+    assert unpacked == [1]
+    with pytest.raises(AttributeError):
+        again.kernels.no_such_column  # noqa: B018 - asked for
+
+
+def test_a_kept_table_can_be_sent_to_another_process(tmp_path):
+    rank = a_stepped_rank(tmp_path)
+    (again,) = read_ranks(write_ranks((rank,)))
+    sent = pickle.loads(pickle.dumps(again))
+    assert sent == rank
+    assert sent.step_times == rank.step_times
+
+
 def test_the_same_ranks_give_the_same_bytes():
     assert write_ranks((a_rank(),)) == write_ranks((a_rank(),))
 
@@ -50,69 +96,77 @@ def test_a_flipped_bit_a_cut_and_a_tail_are_damage(seed):
     for at in rng.sample(range(len(stored)), 200):
         flipped = bytearray(stored)
         flipped[at] ^= 1 << rng.randrange(8)
-        _is_damage_or_unharmed(bytes(flipped), stored)
-        _is_damage_or_unharmed(stored[:at], stored)
-    with pytest.raises(DamagedEntryError):
-        read_ranks(stored + igzip_lib.compress(b"more", 1, igzip_lib.COMP_GZIP))
-    with pytest.raises(DamagedEntryError):
-        read_ranks(stored + b"more")
+        for damaged in (bytes(flipped), stored[:at], stored + flipped[at:]):
+            with pytest.raises(DamagedEntryError):
+                read_ranks(damaged)
 
 
-def _is_damage_or_unharmed(stored, good):
-    """A header's flags and time say nothing of the content."""
-    try:
-        found = read_ranks(stored)
-    except DamagedEntryError:
-        return
-    assert found == read_ranks(good)
+def forged(entry):
+    """Bytes with a good checksum over anything."""
+    content = msgspec.msgpack.encode(entry)
+    return isal_zlib.crc32(content).to_bytes(4, "little") + content
 
 
-def entry(*members):
-    return b"".join(igzip_lib.compress(member, 1, igzip_lib.COMP_GZIP) for member in members)
+def parts(stored):
+    return msgspec.msgpack.decode(stored[4:])
 
 
-def _profile(rank):
-    stored = write_ranks((replace(rank, kernels=None),))
-    _, profile = _parts(stored)
-    return profile
+PACK = storing._pack
+ONE = {
+    "signature_id": b"\0" * 4,
+    "start_ns": b"\0" * 8,
+    "duration_ns": b"\0" * 8,
+    "device": b"\0" * 4,
+    "stream": b"\0" * 8,
+    "correlation": b"\0" * 8,
+}
 
 
-def _parts(stored):
-    parts = []
-    while stored:
-        member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-        parts.append(member.decompress(stored))
-        stored = member.unused_data
-    return parts
+def events(width=0, step_times=b"", **columns):
+    packed = {name: PACK(column) for name, column in {**ONE, **columns}.items()}
+    return {"columns": packed, "width": width, "step_times": step_times}
 
 
-WHOLE = b"\0" * 4, b"\0" * 8, b"\0" * 8, b"\0" * 4, b"\0" * 8, b"\0" * 8
+GOOD = events()
 
 
 @pytest.mark.parametrize(
-    "members",
+    "entry",
     [
-        pytest.param((), id="nothing"),
-        pytest.param((b"[]",), id="no profile"),
-        pytest.param((b"[true]", b"{}"), id="no profile but JSON"),
-        pytest.param((b"[true]", None), id="no columns"),
-        pytest.param((b"[true, true]", None, *WHOLE, *WHOLE), id="more tables than ranks"),
-        pytest.param((b"[]", None), id="fewer tables than ranks"),
-        pytest.param((b"[true]", None, *WHOLE[:-1]), id="a column less"),
-        pytest.param((b"[true]", None, *WHOLE, b""), id="a column more"),
-        pytest.param((b"[true]", None, *WHOLE[:-1], b"\0" * 16), id="a longer column"),
-        pytest.param((b"[true]", None, *WHOLE[:-1], b"\0" * 7), id="part of a number"),
-        pytest.param((b"[true]", None, b"\xff" * 4, *WHOLE[1:]), id="an event of no signature"),
-        pytest.param((b"\x80\x04N.", None), id="a pickle"),
+        pytest.param(None, id="nothing"),
+        pytest.param({"events": [None]}, id="no profile"),
+        pytest.param({"profile": {}, "events": []}, id="no profile but a map"),
+        pytest.param({"profile": ..., "events": [GOOD, GOOD]}, id="more tables than ranks"),
+        pytest.param({"profile": ..., "events": []}, id="fewer tables than ranks"),
+        pytest.param({"profile": ..., "events": [{**GOOD, "columns": {}}]}, id="no columns"),
+        pytest.param({"profile": ..., "events": [events(more=b"")]}, id="a column more"),
+        pytest.param({"profile": ..., "events": [{**GOOD, "width": 3}]}, id="no times by step"),
+        pytest.param({"profile": ..., "events": [events(3, PACK(b"123"))]}, id="times of no step"),
     ],
 )
-def test_bytes_of_another_shape_are_damage(members):
-    profile = _profile(a_rank())
-    made = entry(*(profile if member is None else member for member in members))
+def test_bytes_of_another_shape_are_damage(entry):
+    if entry and entry.get("profile") is ...:
+        entry = {**entry, "profile": parts(write_ranks((a_rank(),)))["profile"]}
     with pytest.raises(DamagedEntryError):
-        read_ranks(made)
+        read_ranks(forged(entry))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"stream": b"\0" * 16}, id="a longer column"),
+        pytest.param({"stream": b"\0" * 7}, id="part of a number"),
+        pytest.param({"signature_id": b"\xff" * 4}, id="an event of no signature"),
+    ],
+)
+def test_columns_that_are_no_table_are_never_taken_for_one(changed):
+    profile = parts(write_ranks((a_rank(),)))["profile"]
+    (rank,) = read_ranks(forged({"profile": profile, "events": [events(**changed)]}))
+    with pytest.raises(DamagedEntryError):
+        len(rank.kernels)
 
 
 def test_the_shape_those_tests_break_is_read_when_it_is_whole():
-    (rank,) = read_ranks(entry(b"[true]", _profile(a_rank()), *WHOLE))
+    profile = parts(write_ranks((a_rank(),)))["profile"]
+    (rank,) = read_ranks(forged({"profile": profile, "events": [events()]}))
     assert list(rank.kernels.start_ns) == [0]
