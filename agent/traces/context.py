@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from agent.core.kernels import FrameUse, LaunchContext, Signature
-from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
+from agent.traces.collect import Collector
+from agent.traces.columns import UNKNOWN, RankColumns, SpanColumns
 from agent.traces.link import Links
 
 MAX_FRAMES: Final = 40

@@ -28,7 +28,7 @@ from agent.core.kernels import (
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError
 from agent.traces import odd
-from agent.traces.collect import UNKNOWN, KernelColumns, RankColumns
+from agent.traces.columns import UNKNOWN, KernelColumns, RankColumns
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.kernel_table import sum_by_signature, without
 from agent.traces.link import NO_LINKS, IdIndex, Links

@@ -7,7 +7,8 @@ from pathlib import Path
 from agent.core.kernels import RankTrace
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
-from agent.traces.collect import COUNTED, Collector
+from agent.traces.collect import Collector
+from agent.traces.columns import COUNTED
 from agent.traces.document import DamagedDocument, Document, read_document
 from agent.traces.formats import not_json
 from agent.traces.inflate import ByteStream, Progress

@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from agent.core.kernels import GraphReplays
-from agent.traces.collect import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanColumns
+from agent.traces.columns import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanColumns
 from agent.traces.vectors import Mask, Vector, as_vector, blocks, total
 
 _SPARSE = 8

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from agent.core.kernels import ClippedTotal
-from agent.traces.collect import KernelColumns
+from agent.traces.columns import KernelColumns
 from agent.traces.events import KERNEL
 from agent.traces.numbers import INT64_MAX
 from agent.traces.vectors import Mask, Vector, as_vector, blocks

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent.core.kernels import KernelTable
 from agent.core.proposals import Finding
-from agent.traces.collect import UNKNOWN, RankColumns
+from agent.traces.columns import UNKNOWN, RankColumns
 from agent.traces.link import Links
 from agent.traces.measure import Timeline
 

@@ -23,7 +23,7 @@ from agent.core.kernels import (
 )
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, UnknownTraceFormat
-from agent.traces.collect import UNKNOWN
+from agent.traces.columns import UNKNOWN
 from agent.traces.gather import Events, finish_processes, no_kernels, number_in
 from agent.traces.ranks import parse_file_name, stem_of
 from agent.traces.table import Row, Table

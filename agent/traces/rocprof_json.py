@@ -20,7 +20,7 @@ import msgspec
 from agent.core.kernels import RankTrace, TraceInfo
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace
-from agent.traces.collect import UNKNOWN
+from agent.traces.columns import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import SALVAGE_HINT, Events, finish_processes, incomplete
 from agent.traces.inflate import ByteStream

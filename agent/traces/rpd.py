@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.core.kernels import GpuWork, RankTrace, TraceInfo, Vendor
 from agent.core.proposals import Finding
-from agent.traces.collect import UNKNOWN
+from agent.traces.columns import UNKNOWN
 from agent.traces.events import launches_graph
 from agent.traces.gather import Events, finish_processes
 from agent.traces.markers import step_of

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
-from agent.traces.collect import UNKNOWN, Collector, RankColumns
+from agent.traces.collect import Collector
+from agent.traces.columns import UNKNOWN, RankColumns, append, append_ids
 from agent.traces.events import KINDS, Event
 from agent.traces.scanner import CALLS, KERNEL_NAMES, OPERATORS, THREADS, Fresh, Scan, Scanner
 from agent.traces.scanner import load_library as _load_library
@@ -80,43 +80,39 @@ class ScannedBlocks:
         start, duration, name, work, device, stream, correlation, external_id = scanned
         columns = rank.kernels
         rank.negative += int(np.count_nonzero(duration < 0))
-        _append(columns.name, self._ids[KERNEL_NAMES][name])
-        _append(columns.work, work)
-        _append(columns.start_ns, start)
-        _append(columns.duration_ns, np.maximum(duration, 0))
-        _append(columns.device, device)
-        _append(columns.stream, stream)
-        _append(columns.correlation, correlation)
-        _append(columns.external_id, external_id)
+        append(columns.name, self._ids[KERNEL_NAMES][name])
+        append(columns.work, work)
+        append(columns.start_ns, start)
+        append(columns.duration_ns, np.maximum(duration, 0))
+        append(columns.device, device)
+        append_ids(columns, "stream", stream)
+        append_ids(columns, "correlation", correlation)
+        append_ids(columns, "external_id", external_id)
 
     def _add_operators(self, rank: RankColumns, scan: Scan) -> None:
         start, duration, what, external_id, thread = scan.operators
         columns = rank.operators
         ids = self._ids[OPERATORS][what]
         rank.shapes += int(np.count_nonzero(self._typed[what]))
-        _append(columns.what, ids)
-        _append(columns.external_id, external_id)
-        _append(columns.start_ns, start)
-        _append(columns.end_ns, start + np.maximum(duration, 0))
-        _append(columns.thread, self._ids[THREADS][thread])
+        append(columns.what, ids)
+        append_ids(columns, "external_id", external_id)
+        append(columns.start_ns, start)
+        append(columns.end_ns, start + np.maximum(duration, 0))
+        append(columns.thread, self._ids[THREADS][thread])
 
     def _add_launches(self, rank: RankColumns, scanned: Vector) -> None:
         flags = self._ids[CALLS][scanned[1]]
         kept = flags != UNKNOWN
         start, _, correlation, external_id, thread = scanned[:, kept]
         columns = rank.launches
-        _append(columns.start_ns, start)
-        _append(columns.correlation, correlation)
-        _append(columns.external_id, external_id)
-        _append(columns.thread, self._ids[THREADS][thread])
-        _append(columns.flags, flags[kept])
+        append(columns.start_ns, start)
+        append_ids(columns, "correlation", correlation)
+        append_ids(columns, "external_id", external_id)
+        append(columns.thread, self._ids[THREADS][thread])
+        append(columns.flags, flags[kept])
 
 
 def scanned_blocks(collector: Collector) -> ScannedBlocks | None:
     """Give what fills a collector quickly; None where nothing compiled is at hand."""
     library = _load_library()
     return ScannedBlocks(collector, Scanner(library, KINDS)) if library else None
-
-
-def _append(column: array[Any], values: Vector) -> None:
-    column.frombytes(values.astype(column.typecode).tobytes())

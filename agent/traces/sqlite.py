@@ -17,7 +17,7 @@ from typing import Any, Final
 from agent.core.kernels import RankTrace
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
-from agent.traces.collect import UNKNOWN
+from agent.traces.columns import UNKNOWN
 from agent.traces.gather import SALVAGE_HINT, Events, What, incomplete
 from agent.traces.inflate import ByteStream
 

@@ -24,7 +24,8 @@ from agent.core.kernels import (
 )
 from agent.core.proposals import Finding
 from agent.traces import odd
-from agent.traces.collect import UNKNOWN, Collector, RankColumns, SpanColumns
+from agent.traces.collect import Collector
+from agent.traces.columns import UNKNOWN, RankColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.kernel_table import sum_by_signature, without
@@ -200,8 +201,8 @@ def _table(
         kernels.start_ns,
         kernels.duration_ns,
         kernels.device,
-        kernels.stream,
-        kernels.correlation,
+        array("q", kernels.stream),
+        array("q", kernels.correlation),
     ]
     if timeline.duplicates:
         columns = [without(column, timeline.duplicates) for column in columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.traces.collect import KernelColumns
+from agent.traces.columns import KernelColumns
 from agent.traces.events import KERNEL, MEMCPY
 from agent.traces.measure import measure
 
