@@ -10,9 +10,13 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from agent.cli.screen import print_anything, show_error, show_traceback, talk
 from agent.errors import LabelAgentError
+
+if TYPE_CHECKING:
+    from click.exceptions import ClickException
 
 EXIT_CLEAN, EXIT_FAILED, EXIT_INTERRUPTED = 0, 2, 130
 _COLLECT_EVERY = 100_000
@@ -44,37 +48,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    import typer
+    from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
     from agent.cli.app import app
 
-    command = typer.main.get_command(app)
     try:
-        code = command.main(arguments, prog_name="label-agent", standalone_mode=False)
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    except typer.Exit as stop:
+        with app.make_context("label-agent", arguments) as context:
+            code = app.invoke(context)
+    except Exit as stop:
         code = stop.exit_code
-    except Exception as err:
-        message = getattr(err, "format_message", None)
-        if message is None:
-            raise
-        if type(err).__name__ == "NoArgsIsHelpError":
-            sys.stdout.write(f"{message()}\n")
-            return EXIT_CLEAN
-        raise _wrong_usage(message(), err) from None
-    if code == EXIT_INTERRUPTED:  # how typer hands a Ctrl-C on
-        raise KeyboardInterrupt
+    except NoArgsIsHelpError as err:
+        sys.stdout.write(f"{err.format_message()}\n")
+        code = EXIT_CLEAN
+    except ClickException as err:
+        raise _wrong_usage(err) from None
     sys.stdout.flush()
     return code if isinstance(code, int) else EXIT_CLEAN
 
 
-def _wrong_usage(message: str, err: Exception) -> LabelAgentError:
+def _wrong_usage(err: ClickException) -> LabelAgentError:
     from agent.errors import UsageError
 
     context = getattr(err, "ctx", None)
     command = context.command_path if context is not None else "label-agent"
-    return UsageError("CL001", message.rstrip("."), hint=f"{command} --help lists the options")
+    message = err.format_message().rstrip(".")
+    return UsageError("CL001", message, hint=f"{command} --help lists the options")
 
 
 def _unexpected(err: Exception) -> LabelAgentError:

@@ -1,55 +1,55 @@
-"""The command tree: one module per command, imported here and nowhere else."""
+"""The command tree: one module per command, each imported when it is called or listed."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
 
-import typer
+import click
 
-from agent.cli.demo import demo
-from agent.cli.diff import diff
-from agent.cli.judge import judge
-from agent.cli.label import label
-from agent.cli.propose import propose
-from agent.cli.review import review
-from agent.cli.rules import rules_app
-from agent.cli.verify import verify
-
-app = typer.Typer(
-    name="label-agent",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = ("demo", "label", "propose", "review", "judge", "diff", "verify", "rules")
+"""Names of commands, and of the modules and functions that are them; in the order of the help."""
 
 
-def _print_version(wanted: bool) -> None:
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names in order."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command: one that is not asked for costs no time."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"agent.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101 - a test imports them all
+        return command
+
+
+def _print_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    del option
     if wanted:
         from agent import __version__
         from agent.cli.screen import write_result
 
         write_result(f"label-agent {__version__}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback()
-def top(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
-        ),
-    ] = False,
-) -> None:
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    callback=_print_version,
+    is_eager=True,
+    expose_value=False,
+    help="Print the version and stop.",
+)
+def app() -> None:
     """Say what a change in an LLM serving stack costs, from two GPU traces.
 
     First: label-agent label TRACE. With a second trace: label-agent diff BASE NEW. --debug on any
     command shows the traceback of an error.
     """
-
-
-for command in (demo, label, propose, review, judge, diff, verify):
-    app.command()(command)
-app.add_typer(rules_app, name="rules")

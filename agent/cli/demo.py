@@ -6,10 +6,10 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from agent.cli.options import FILE, flag
 from agent.cli.screen import talk
 
 STEPS: tuple[tuple[str, str], ...] = (
@@ -30,14 +30,16 @@ STEPS: tuple[tuple[str, str], ...] = (
 )
 
 
-def demo(
-    folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Where to write; left for looking at.")
-    ] = Path("label-agent-demo"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an earlier demo in that folder.")
-    ] = False,
-) -> int:
+@click.command()
+@click.option(
+    "--folder",
+    metavar="DIR",
+    type=FILE,
+    default="label-agent-demo",
+    help="Where to write; left for looking at.",
+)
+@flag("--force", "Replace an earlier demo in that folder.")
+def demo(folder: Path, force: bool) -> int:
     """Run the whole job on bundled input: no key, no network.
 
     Example: label-agent demo --folder /tmp/demo

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.cli.diff_options import (
-    Base,
-    BaseRepeatOption,
-    ByOption,
-    FailOnOption,
-    FormatOption,
-    IncompleteOption,
-    KernelRowsOption,
-    New,
-    NewRepeatOption,
-    SortBy,
-    SortOption,
-    SvgOption,
-)
+import click
+
 from agent.cli.options import (
+    FILE,
     PROFILE_SUFFIX,
     SHORT_LIST,
     DiffFormat,
     Engine,
-    EngineOption,
-    FreshOption,
-    JsonOption,
-    OutputOption,
-    RollupOption,
-    RulesOption,
-    SalvageOption,
-    SchedulerOption,
-    TopOption,
     chosen_format,
+    engine_option,
+    flag,
+    format_option,
+    fresh_option,
+    json_option,
+    output_option,
+    rollup_option,
+    rules_option,
+    salvage_option,
+    scheduler_option,
+    several,
+    top_option,
 )
 from agent.cli.screen import (
     refuse_inputs,
@@ -53,27 +46,69 @@ if TYPE_CHECKING:
     from agent.render.ordering import Sort
 
 
+class SortBy(StrEnum):
+    """How rows are ordered."""
+
+    time = "time"
+    delta = "delta"
+    calls = "calls"
+    name = "name"
+
+
+class By(StrEnum):
+    """Which parts of the runs are compared as well."""
+
+    stage = "stage"
+    rank = "rank"
+    stream = "stream"
+
+
+@click.command()
+@click.argument("base", metavar="BASE", help="The run before: file, folder or glob.")
+@click.argument("new", metavar="NEW", help="The run after the change.")
+@rules_option
+@json_option
+@format_option(DiffFormat)
+@output_option
+@click.option("--svg", metavar="FILE", type=FILE, help="Write the waterfall, too.")
+@rollup_option
+@top_option
+@flag("--kernels", "In CSV: a line for each kernel, not for each category.")
+@click.option("--sort", type=click.Choice(SortBy), default=SortBy.time, help="Order of the rows.")
+@click.option("--by", type=click.Choice(By), help="Also compare these parts one by one.")
+@several(
+    "--fail-on",
+    "EXPR",
+    "Exit 1 when it holds: 'total>1%', 'GEMM>2ms', 'new-category'. Repeatable.",
+)
+@several("--base-repeat", "RUN", "Another run of BASE, for noise.")
+@several("--new-repeat", "RUN", "Another run of NEW, for noise.")
+@salvage_option
+@flag("--allow-incomplete", "Compare although a side was salvaged.")
+@engine_option
+@scheduler_option
+@fresh_option
 def diff(
-    base: Base,
-    new: New,
-    rules: RulesOption = None,
-    json: JsonOption = False,
-    format: FormatOption = None,  # noqa: A002 - the option's name
-    output: OutputOption = None,
-    svg: SvgOption = None,
-    rollup: RollupOption = False,
-    top: TopOption = None,
-    kernels: KernelRowsOption = False,
-    sort: SortOption = SortBy.time,
-    by: ByOption = None,
-    fail_on: FailOnOption = None,
-    base_repeat: BaseRepeatOption = None,
-    new_repeat: NewRepeatOption = None,
-    salvage: SalvageOption = False,
-    allow_incomplete: IncompleteOption = False,
-    engine: EngineOption = Engine.local,
-    scheduler: SchedulerOption = "",
-    no_cache: FreshOption = False,
+    base: str,
+    new: str,
+    rules: Path | None,
+    json: bool,
+    format: DiffFormat | None,  # noqa: A002 - the option's name
+    output: Path | None,
+    svg: Path | None,
+    rollup: bool,
+    top: int | None,
+    kernels: bool,
+    sort: SortBy,
+    by: By | None,
+    fail_on: tuple[str, ...],
+    base_repeat: tuple[str, ...],
+    new_repeat: tuple[str, ...],
+    salvage: bool,
+    allow_incomplete: bool,
+    engine: Engine,
+    scheduler: str,
+    no_cache: bool,
 ) -> int:
     """Say what changed between two runs: table, ledger, impact, targets; by rules alone, no LLM.
 
@@ -83,17 +118,17 @@ def diff(
     from agent.workflows.diff import DiffOptions, diff_runs
     from agent.workflows.label import Reading
 
-    _spare((output, svg), [base, new, *(base_repeat or ()), *(new_repeat or ())], rules)
+    _spare((output, svg), [base, new, *base_repeat, *new_repeat], rules)
     _refuse_profile(output)
     options = DiffOptions(
         rules=rules,
         reading=Reading(salvage, engine is Engine.dask, scheduler, not no_cache),
         allow_incomplete=allow_incomplete,
         rollup=rollup,
-        fail_on=tuple(fail_on or ()),
+        fail_on=fail_on,
         by=by.value if by else "",
-        base_repeats=tuple(base_repeat or ()),
-        new_repeats=tuple(new_repeat or ()),
+        base_repeats=base_repeat,
+        new_repeats=new_repeat,
     )
     with reading_progress() as progress:
         result, gates = diff_runs(base, new, options, progress=progress)

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 
 from agent.cli.options import (
-    BaselineOption,
-    ContextOption,
-    JsonOption,
-    NamesOption,
-    OutputOption,
-    ReposOption,
-    RulesOption,
-    SalvageOption,
+    baseline_option,
+    context_option,
+    json_option,
+    names_option,
+    output_option,
+    repos_option,
+    rules_option,
+    salvage_option,
+    some_traces,
 )
 from agent.cli.screen import write_result
 
 
+@click.command()
+@click.argument("file", metavar="FILE.jsonl", help="One proposal a line; - is stdin.")
+@some_traces("The run they are for.")
+@repos_option
+@baseline_option
+@names_option
+@context_option
+@rules_option
+@json_option
+@output_option
+@salvage_option
 def judge(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE.jsonl", help="One proposal a line; - is stdin.")
-    ],
-    traces: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TRACE...]", help="The run they are for.", show_default=False),
-    ] = None,
-    repo: ReposOption = None,
-    baseline: BaselineOption = None,
-    names: NamesOption = "",
-    context: ContextOption = None,
-    rules: RulesOption = None,
-    json: JsonOption = False,
-    output: OutputOption = None,
-    salvage: SalvageOption = False,
+    file: str,
+    traces: tuple[str, ...],
+    repo: tuple[str, ...],
+    baseline: tuple[str, ...],
+    names: str,
+    context: tuple[str, ...],
+    rules: Path | None,
+    json: bool,
+    output: Path | None,
+    salvage: bool,
 ) -> int:
     """Judge anybody's proposals by the gate the agent's own go through; exit 1 if one is rejected.
 
@@ -47,11 +54,11 @@ def judge(
     from agent.workflows.judge import judge_file
 
     inputs = RunInputs(
-        traces=tuple(traces or ()),
-        baseline=tuple(baseline or ()),
-        repos=tuple(repo or ()),
+        traces=traces,
+        baseline=baseline,
+        repos=repo,
         names=names,
-        context=tuple(context or ()),
+        context=context,
         salvage=salvage,
     )
     judged = judge_file(file, inputs, rules=rules, reading=reading_progress)

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from agent.cli.options import (
     EVERYTHING,
-    FORMAT_HELP,
     PROFILE_SUFFIX,
     SHORT_LIST,
     Engine,
-    EngineOption,
-    FreshOption,
-    JsonOption,
-    KernelsOption,
     LabelFormat,
-    OutputOption,
-    RollupOption,
-    RulesOption,
-    SalvageOption,
-    SchedulerOption,
-    TopOption,
-    Traces,
     chosen_format,
+    engine_option,
+    flag,
+    format_option,
+    fresh_option,
+    json_option,
+    output_option,
+    rollup_option,
+    rules_option,
+    salvage_option,
+    scheduler_option,
+    top_option,
+    traces_argument,
 )
 from agent.cli.screen import refuse_inputs, result_width, talk_findings, write_file, write_result
 
@@ -33,21 +34,32 @@ if TYPE_CHECKING:
     from agent.core.rules import LabelledTrace
 
 
+@click.command()
+@traces_argument
+@rules_option
+@json_option
+@format_option(LabelFormat)
+@output_option
+@top_option
+@flag("--kernels", "Show each category's kernels, and by which rule.")
+@rollup_option
+@salvage_option
+@engine_option
+@scheduler_option
+@fresh_option
 def label(
-    traces: Traces,
-    rules: RulesOption = None,
-    json: JsonOption = False,
-    format: Annotated[  # noqa: A002 - the option's name
-        LabelFormat | None, typer.Option("--format", help=FORMAT_HELP, show_default=False)
-    ] = None,
-    output: OutputOption = None,
-    top: TopOption = None,
-    kernels: KernelsOption = False,
-    rollup: RollupOption = False,
-    salvage: SalvageOption = False,
-    engine: EngineOption = Engine.local,
-    scheduler: SchedulerOption = "",
-    no_cache: FreshOption = False,
+    traces: tuple[str, ...],
+    rules: Path | None,
+    json: bool,
+    format: LabelFormat | None,  # noqa: A002 - the option's name
+    output: Path | None,
+    top: int | None,
+    kernels: bool,
+    rollup: bool,
+    salvage: bool,
+    engine: Engine,
+    scheduler: str,
+    no_cache: bool,
 ) -> int:
     """Label every GPU kernel of one run: category table, coverage, top unlabelled kernels.
 

@@ -2,101 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Any, TypeVar
 
-import typer
+import click
 
-Traces = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TRACE...",
-        help="Files, folders or globs that together are one run.",
-        show_default=False,
-    ),
-]
-RulesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--rules",
-        metavar="FILE",
-        help="Rule file; else label-rules.toml found upwards, else the built-in one.",
-        show_default=False,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON (with a schema number).")]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write to FILE instead of stdout.",
-        show_default=False,
-    ),
-]
-SalvageOption = Annotated[
-    bool,
-    typer.Option("--salvage", help="Read what is whole of a damaged file; reports say INCOMPLETE."),
-]
-FreshOption = Annotated[
-    bool,
-    typer.Option("--no-cache", help="Read every file anew, and keep nothing of it."),
-]
-RollupOption = Annotated[
-    bool, typer.Option("--rollup", help="Fold categories into their coarser rows.")
-]
-TopOption = Annotated[
-    int | None,
-    typer.Option(
-        "--top",
-        min=0,
-        max=10_000,
-        help="Rows of kernel lists; else 10, in JSON all.",
-        show_default=False,
-    ),
-]
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+Declare = Callable[[_Command], _Command]
+"""What declares an argument or an option of a command: used as `@option` above it."""
+
+FILE = click.Path(path_type=Path)
+
+
+def text_option(name: str, metavar: str, text: str) -> Declare[Any]:
+    """Declare an option for a text; "" where it is not given."""
+    return click.option(name, metavar=metavar, default="", show_default=False, help=text)
+
+
+def flag(name: str, text: str) -> Declare[Any]:
+    """Declare an option without a value."""
+    return click.option(name, is_flag=True, help=text)
+
+
+def several(name: str, metavar: str, text: str) -> Declare[Any]:
+    """Declare an option that may be given several times."""
+    return click.option(name, metavar=metavar, multiple=True, help=text)
+
+
+def some_traces(text: str) -> Declare[Any]:
+    """Declare arguments that together are one run, if there are any."""
+    return click.argument("traces", metavar="[TRACE...]", nargs=-1, help=text)
+
+
+traces_argument = click.argument(
+    "traces",
+    metavar="TRACE...",
+    nargs=-1,
+    required=True,
+    help="Files, folders or globs that together are one run.",
+)
+rules_option = click.option(
+    "--rules",
+    metavar="FILE",
+    type=FILE,
+    help="Rule file; else label-rules.toml found upwards, else the built-in one.",
+)
+json_option = flag("--json", "Write JSON (with a schema number).")
+output_option = click.option(
+    "-o", "--output", metavar="FILE", type=FILE, help="Write to FILE instead of stdout."
+)
+salvage_option = flag("--salvage", "Read what is whole of a damaged file; reports say INCOMPLETE.")
+fresh_option = flag("--no-cache", "Read every trace anew, and keep nothing of it.")
+rollup_option = flag("--rollup", "Fold categories into their coarser rows.")
+top_option = click.option(
+    "--top",
+    metavar="N",
+    type=click.IntRange(0, 10_000),
+    help="Rows of kernel lists; else 10, in JSON all.",
+)
 SHORT_LIST, EVERYTHING = 10, 1_000_000
-KernelsOption = Annotated[
-    bool, typer.Option("--kernels", help="Show each category's kernels, and by which rule.")
-]
-ReposOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--repo",
-        metavar="[NAME=]DIR",
-        help="A source checkout; may be given several times.",
-        show_default=False,
-    ),
-]
-ContextOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--context",
-        metavar="KEY=VALUE",
-        help="What is known of the run: backend=rocm, arch=gfx942, attention=aiter, model=MLA.",
-        show_default=False,
-    ),
-]
-NamesOption = Annotated[
-    str,
-    typer.Option(
-        "--names",
-        metavar="TSV",
-        help="Names with categories that no rule may steal (kernel_name, category).",
-        show_default=False,
-    ),
-]
-BaselineOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--baseline",
-        metavar="BASE",
-        help="The run before the change; may be given several times.",
-        show_default=False,
-    ),
-]
+repos_option = several("--repo", "[NAME=]DIR", "A source checkout; may be given several times.")
+context_option = several(
+    "--context",
+    "KEY=VALUE",
+    "What is known of the run: backend=rocm, arch=gfx942, attention=aiter, model=MLA.",
+)
+names_option = text_option(
+    "--names",
+    "TSV",
+    "Names with categories that no rule may steal (kernel_name, category).",
+)
+baseline_option = several(
+    "--baseline", "BASE", "The run before the change; may be given several times."
+)
 
 
 class Engine(StrEnum):
@@ -106,25 +86,19 @@ class Engine(StrEnum):
     dask = "dask"
 
 
-EngineOption = Annotated[
-    Engine,
-    typer.Option("--engine", help="Read files here, or on a Dask cluster (fsspec paths)."),
-]
-SchedulerOption = Annotated[
-    str,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="The Dask scheduler; else a cluster on this machine.",
-        show_default=False,
-    ),
-]
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(Engine),
+    default=Engine.local,
+    help="Read files here, or on a Dask cluster (fsspec paths).",
+)
+scheduler_option = text_option(
+    "--scheduler", "ADDRESS", "The Dask scheduler; else a cluster on this machine."
+)
 
 
 PROFILE_SUFFIX = ".profile"
 """Ends the name of what `label` keeps of a run."""
-
-FORMAT_HELP = "How to write the result; else by the suffix of -o, else text."
 
 
 class LabelFormat(StrEnum):
@@ -146,6 +120,12 @@ class DiffFormat(StrEnum):
     html = "html"
     json = "json"
     github = "github"
+
+
+def format_option(formats: type[StrEnum]) -> Declare[Any]:
+    """Declare how a result can be written."""
+    text = "How to write the result; else by the suffix of -o, else text."
+    return click.option("--format", type=click.Choice(formats), help=text)
 
 
 def chosen_format(asked: StrEnum | None, output: Path | None, *, json: bool) -> str:

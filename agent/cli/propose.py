@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from agent.cli.options import (
-    BaselineOption,
-    ContextOption,
-    JsonOption,
-    NamesOption,
-    OutputOption,
-    ReposOption,
-    RulesOption,
-    SalvageOption,
-    Traces,
+    Declare,
+    baseline_option,
+    context_option,
+    flag,
+    json_option,
+    names_option,
+    output_option,
+    repos_option,
+    rules_option,
+    salvage_option,
+    text_option,
+    traces_argument,
 )
-from agent.cli.review import AcceptOption
+from agent.cli.review import Accept, accept_option
 from agent.cli.screen import talk, write_result
 
 if TYPE_CHECKING:
@@ -27,85 +30,77 @@ if TYPE_CHECKING:
     from agent.workflows.inputs import RunInputs
     from agent.workflows.propose import ProposeOptions, Surroundings
 
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="openai:NAME, anthropic:NAME or offline; else the provider whose key is set.",
-        show_default=False,
-    ),
-]
-BaseUrlOption = Annotated[
-    str,
-    typer.Option(
-        "--base-url",
-        metavar="URL",
-        help="A compatible server: vLLM, SGLang, llama.cpp, Ollama.",
-        show_default=False,
-    ),
-]
-TurnsOption = Annotated[
-    int, typer.Option("--max-turns", min=1, max=100, help="Replies of a model, per family.")
-]
-CallsOption = Annotated[
-    int, typer.Option("--max-calls", min=0, help="Calls to a model, over all; 0 is no limit.")
-]
-TokensOption = Annotated[
-    int, typer.Option("--max-tokens", min=0, help="Tokens, over all; 0 is no limit.")
-]
-DeadlineOption = Annotated[
-    float, typer.Option("--deadline", min=0, help="Seconds for all asking; 0 is no limit.")
-]
-ShareOption = Annotated[
-    float, typer.Option("--min-share", help="Leave out families below this part of GPU time.")
-]
-FamiliesOption = Annotated[
-    int, typer.Option("--max-families", min=1, max=1_000, help="Ask about at most so many.")
-]
-NamesOnlyOption = Annotated[
-    bool, typer.Option("--names-only", help="Send kernel names, but no text of a checkout.")
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print the requests that would be sent; send nothing.")
-]
-PriceOption = Annotated[
-    str,
-    typer.Option(
-        "--price",
-        metavar="IN/OUT",
-        help="What a million tokens cost; the end then says what asking cost.",
-        show_default=False,
-    ),
-]
-NoCacheOption = Annotated[
-    bool, typer.Option("--no-cache", help="Ask again what was answered before.")
-]
+
+def _limit(
+    name: str, default: int, text: str, *, least: int = 0, most: int | None = None
+) -> Declare[Any]:
+    """Declare an option for a whole number."""
+    within = click.IntRange(least, most)
+    return click.option(name, metavar="N", type=within, default=default, help=text)
 
 
+@click.command()
+@traces_argument
+@repos_option
+@baseline_option
+@text_option(
+    "--model",
+    "MODEL",
+    "openai:NAME, anthropic:NAME or offline; else the provider whose key is set.",
+)
+@text_option("--base-url", "URL", "A compatible server: vLLM, SGLang, llama.cpp, Ollama.")
+@_limit("--max-turns", 12, "Replies of a model, per family.", least=1, most=100)
+@_limit("--max-calls", 200, "Calls to a model, over all; 0 is no limit.")
+@_limit("--max-tokens", 1_000_000, "Tokens, over all; 0 is no limit.")
+@click.option(
+    "--deadline",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=1_800,
+    help="Seconds for all asking; 0 is no limit.",
+)
+@click.option(
+    "--min-share",
+    metavar="SHARE",
+    type=float,
+    default=0.001,
+    help="Leave out families below this part of GPU time.",
+)
+@_limit("--max-families", 20, "Ask about at most so many.", least=1, most=1_000)
+@flag("--names-only", "Send kernel names, but no text of a checkout.")
+@flag("--dry-run", "Print the requests that would be sent; send nothing.")
+@flag("--no-cache", "Ask again what was answered before.")
+@text_option("--price", "IN/OUT", "What a million tokens cost; the end then says what asking cost.")
+@accept_option
+@names_option
+@context_option
+@rules_option
+@json_option
+@output_option
+@salvage_option
 def propose(
-    traces: Traces,
-    repo: ReposOption = None,
-    baseline: BaselineOption = None,
-    model: ModelOption = "",
-    base_url: BaseUrlOption = "",
-    max_turns: TurnsOption = 12,
-    max_calls: CallsOption = 200,
-    max_tokens: TokensOption = 1_000_000,
-    deadline: DeadlineOption = 1_800,
-    min_share: ShareOption = 0.001,
-    max_families: FamiliesOption = 20,
-    names_only: NamesOnlyOption = False,
-    dry_run: DryRunOption = False,
-    no_cache: NoCacheOption = False,
-    price: PriceOption = "",
-    accept: AcceptOption = None,
-    names: NamesOption = "",
-    context: ContextOption = None,
-    rules: RulesOption = None,
-    json: JsonOption = False,
-    output: OutputOption = None,
-    salvage: SalvageOption = False,
+    traces: tuple[str, ...],
+    repo: tuple[str, ...],
+    baseline: tuple[str, ...],
+    model: str,
+    base_url: str,
+    max_turns: int,
+    max_calls: int,
+    max_tokens: int,
+    deadline: float,
+    min_share: float,
+    max_families: int,
+    names_only: bool,
+    dry_run: bool,
+    no_cache: bool,
+    price: str,
+    accept: Accept | None,
+    names: str,
+    context: tuple[str, ...],
+    rules: Path | None,
+    json: bool,
+    output: Path | None,
+    salvage: bool,
 ) -> int:
     """Propose rules for unlabelled kernels, prove them against the source, and review them.
 
@@ -125,8 +120,7 @@ def propose(
     from agent.workflows.review import ReviewOptions
 
     paid = read_price(price)
-    ran, before, repos = (tuple(entries or ()) for entries in (traces, baseline, repo))
-    inputs = RunInputs(ran, before, repos, names, tuple(context or ()), salvage)
+    inputs = RunInputs(traces, baseline, repo, names, context, salvage)
     limits = Limits(max_turns, max_calls, max_tokens, deadline)
     console = TerminalConsole()
     options = ProposeOptions(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 
-from agent.cli.options import JsonOption, OutputOption, RulesOption
+from agent.cli.options import json_option, output_option, rules_option
 from agent.cli.screen import talk, write_result
 
 
@@ -17,22 +17,19 @@ class Accept(StrEnum):
     validated = "validated"
 
 
-AcceptOption = Annotated[
-    Accept | None,
-    typer.Option(
-        "--accept",
-        help="Accept, unasked, what is source-validated and conflicts with no rule.",
-        show_default=False,
-    ),
-]
+accept_option = click.option(
+    "--accept",
+    type=click.Choice(Accept),
+    help="Accept, unasked, what is source-validated and conflicts with no rule.",
+)
 
 
-def review(
-    rules: RulesOption = None,
-    accept: AcceptOption = None,
-    json: JsonOption = False,
-    output: OutputOption = None,
-) -> int:
+@click.command()
+@rules_option
+@accept_option
+@json_option
+@output_option
+def review(rules: Path | None, accept: Accept | None, json: bool, output: Path | None) -> int:
     """Go on with proposals kept from earlier runs: see each change as a diff, and decide.
 
     Without a terminal and without --accept it lists them.

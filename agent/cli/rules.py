@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from agent.cli.options import JsonOption, OutputOption, RulesOption
+from agent.cli.options import (
+    FILE,
+    flag,
+    json_option,
+    output_option,
+    rules_option,
+    some_traces,
+    text_option,
+)
 from agent.cli.screen import talk, write_result
 
-rules_app = typer.Typer(
-    help="Check, read, test and import rule files.", no_args_is_help=True, rich_markup_mode=None
+
+@click.group()
+def rules() -> None:
+    """Check, read, test and import rule files."""
+
+
+@rules.command()
+@some_traces("Also check against a run.")
+@rules_option
+@text_option(
+    "--since", "REV", "List the names of the run that changed category since this git revision."
 )
-
-
-@rules_app.command()
+@json_option
+@output_option
 def lint(
-    traces: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TRACE...]", help="Also check against a run.", show_default=False),
-    ] = None,
-    rules: RulesOption = None,
-    since: Annotated[
-        str,
-        typer.Option(
-            "--since",
-            metavar="REV",
-            help="List the names of the run that changed category since this git revision.",
-            show_default=False,
-        ),
-    ] = "",
-    json: JsonOption = False,
-    output: OutputOption = None,
+    traces: tuple[str, ...], rules: Path | None, since: str, json: bool, output: Path | None
 ) -> int:
     """Check a rule file and list everything wrong with it, as FILE:LINE.
 
@@ -44,22 +44,19 @@ def lint(
     from agent.workflows.rules import lint_file
 
     with reading_progress() as progress:
-        report = lint_file(rules, traces=traces or (), since=since, progress=progress)
+        report = lint_file(rules, traces=traces, since=since, progress=progress)
     parts = (report.ruleset, report.findings, report.moves)
     text = to_json(lint_document(*parts)) if json else lint_text(*parts)
     write_result(text, output)
     return 1 if report.failed else 0
 
 
-@rules_app.command("list")
-def list_(
-    rules: RulesOption = None,
-    category: Annotated[
-        str, typer.Option("--category", metavar="ID", help="Only this one.", show_default=False)
-    ] = "",
-    json: JsonOption = False,
-    output: OutputOption = None,
-) -> int:
+@rules.command("list")
+@rules_option
+@text_option("--category", "ID", "Only this one.")
+@json_option
+@output_option
+def list_(rules: Path | None, category: str, json: bool, output: Path | None) -> int:
     """List the rules in force, in the order in which they are tried.
 
     Example: label-agent rules list --category MLA
@@ -74,13 +71,12 @@ def list_(
     return 0
 
 
-@rules_app.command()
-def show(
-    rule_id: Annotated[str, typer.Argument(metavar="ID", help="The rule's id.")],
-    rules: RulesOption = None,
-    json: JsonOption = False,
-    output: OutputOption = None,
-) -> int:
+@rules.command()
+@click.argument("rule_id", metavar="ID", help="The rule's id.")
+@rules_option
+@json_option
+@output_option
+def show(rule_id: str, rules: Path | None, json: bool, output: Path | None) -> int:
     """Show one rule with its examples and evidence, and the page of its category.
 
     Example: label-agent rules show mla.aiter-asm
@@ -99,15 +95,12 @@ def show(
     return 0
 
 
-@rules_app.command("test")
-def check(
-    names: Annotated[
-        Path, typer.Argument(metavar="NAMES.tsv", help="Columns kernel_name and category.")
-    ],
-    rules: RulesOption = None,
-    json: JsonOption = False,
-    output: OutputOption = None,
-) -> int:
+@rules.command("test")
+@click.argument("names", metavar="NAMES.tsv", type=FILE, help="Columns kernel_name and category.")
+@rules_option
+@json_option
+@output_option
+def check(names: Path, rules: Path | None, json: bool, output: Path | None) -> int:
     """Say which names of a list the rules label otherwise or not at all; exit 1 if any.
 
     Example: label-agent rules test names.tsv
@@ -121,24 +114,23 @@ def check(
     return 1 if report.wrong or report.unlabelled else 0
 
 
-@rules_app.command("import")
+@rules.command("import")
+@click.argument(
+    "file", metavar="FILE", type=FILE, help="gputrc2graph JSON, or CSV category,pattern."
+)
+@text_option("--engine", "NAME", "Which engine of the JSON.")
+@text_option("--model", "NAME", "Which model of the JSON.")
+@click.option(
+    "--map",
+    "pairs",
+    metavar="THEIRS=OURS",
+    multiple=True,
+    help="Use one of our categories for one of theirs.",
+)
+@output_option
+@flag("--force", "Replace the file named with -o.")
 def import_(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="gputrc2graph JSON, or CSV category,pattern.")
-    ],
-    engine: Annotated[str, typer.Option("--engine", help="Which engine of the JSON.")] = "",
-    model: Annotated[str, typer.Option("--model", help="Which model of the JSON.")] = "",
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="THEIRS=OURS",
-            help="Use one of our categories for one of theirs.",
-            show_default=False,
-        ),
-    ] = None,
-    output: OutputOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file named with -o.")] = False,
+    file: Path, engine: str, model: str, pairs: tuple[str, ...], output: Path | None, force: bool
 ) -> int:
     """Make a rule file of another tool's rules; what cannot be said in it is reported.
 
@@ -151,7 +143,7 @@ def import_(
         raise UsageError(
             "CL006", "there is a file already", location=str(output), hint="--force replaces it"
         )
-    mapping = _mapping(category or [])
+    mapping = _mapping(pairs)
     target = str(output) if output is not None else "imported rules"
     report = import_file(file, engine=engine, model=model, categories=mapping, target=target)
     for finding in report.findings:
@@ -163,16 +155,12 @@ def import_(
     return 1 if any(finding.severity == "error" for finding in report.findings) else 0
 
 
-@rules_app.command()
-def upgrade(
-    traces: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TRACE...]", help="Show what would move in a run."),
-    ] = None,
-    rules: RulesOption = None,
-    write: Annotated[bool, typer.Option("--write", help="Write the upgraded file.")] = False,
-    json: JsonOption = False,
-) -> int:
+@rules.command()
+@some_traces("Show what would move in a run.")
+@rules_option
+@flag("--write", "Write the upgraded file.")
+@json_option
+def upgrade(traces: tuple[str, ...], rules: Path | None, write: bool, json: bool) -> int:
     """Show what extending the newest built-in rules would relabel, before it applies.
 
     Example: label-agent rules upgrade run/
@@ -183,7 +171,7 @@ def upgrade(
     from agent.workflows.rules import preview_upgrade, write_upgrade
 
     with reading_progress() as progress:
-        preview = preview_upgrade(rules, traces=traces or (), progress=progress)
+        preview = preview_upgrade(rules, traces=traces, progress=progress)
     parts = (preview.current, preview.newest, preview.moves)
     write_result(to_json(upgrade_document(*parts)) if json else upgrade_text(*parts))
     if write and preview.needed:
@@ -192,7 +180,7 @@ def upgrade(
     return 0
 
 
-def _mapping(pairs: list[str]) -> dict[str, str]:
+def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
     from agent.errors import UsageError
 
     mapping: dict[str, str] = {}

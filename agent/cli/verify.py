@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 
-from agent.cli.options import JsonOption, OutputOption, ReposOption, RulesOption
+from agent.cli.options import flag, json_option, output_option, repos_option, rules_option
 from agent.cli.screen import talk, write_result
 
 
+@click.command()
+@repos_option
+@rules_option
+@flag("--update", "Rewrite line numbers that moved, as a diff to review.")
+@json_option
+@output_option
 def verify(
-    repo: ReposOption = None,
-    rules: RulesOption = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Rewrite line numbers that moved, as a diff to review.")
-    ] = False,
-    json: JsonOption = False,
-    output: OutputOption = None,
+    repo: tuple[str, ...], rules: Path | None, update: bool, json: bool, output: Path | None
 ) -> int:
     """Check the evidence of every rule against a checkout again; exit 1 when one needs a person.
 
@@ -27,7 +27,7 @@ def verify(
     from agent.render.evidence_report import evidence_status_document, evidence_status_text
     from agent.workflows.verify import verify_rules
 
-    report = verify_rules(repo or (), rules=rules, update=update)
+    report = verify_rules(repo, rules=rules, update=update)
     parts = [(one.rule, one.evidence) for one in report.rules]
     if json:
         text = to_json(evidence_status_document(report.ruleset, report.repos, parts))
