@@ -207,7 +207,7 @@ class Collector:
         names = [event.name for event in events]
         dims = [bytes(arg.input_dims) for arg in args] if self.context else repeat(b"")
         append(columns.what, self.operators.all(list(zip(names, types, dims, strict=False))))
-        append_ids(columns, "external_id", _external_ids(args))
+        columns.external_id.append(_external_ids(args))
         self._add_span(columns, events)
 
     def _add_frames(self, rank: RankColumns, events: list[Event]) -> None:
@@ -219,9 +219,9 @@ class Collector:
     def _add_span(self, columns: SpanColumns, events: list[Event]) -> None:
         starts, _ = all_to_ns([event.ts for event in events])
         durations, _ = all_to_ns([event.dur for event in events])
-        columns.start_ns.frombytes(starts.tobytes())
-        columns.end_ns.frombytes((starts + np.maximum(durations, 0)).tobytes())
-        append(columns.thread, self.threads.all([event.tid for event in events]))
+        columns.start_ns.append(starts)
+        columns.end_ns.append(starts + np.maximum(durations, 0))
+        columns.thread.append(self.threads.all([event.tid for event in events]))
 
     def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
         for event in [event for event in events if is_step(event.name)]:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from agent.traces.packed import PackedColumn
 from agent.traces.steps import Annotation
 from agent.traces.vectors import Vector
 
@@ -51,15 +52,31 @@ class LaunchColumns:
     flags: array[int] = field(default_factory=lambda: array("B"))
 
 
+@dataclass(frozen=True, slots=True)
+class SpanTimes:
+    """When spans began and ended, and on which thread."""
+
+    start_ns: array[int]
+    end_ns: array[int]
+    thread: array[int]
+
+
 @dataclass(slots=True)
 class SpanColumns:
-    """One entry per operator or Python frame; `what` indexes the file's operators or frames."""
+    """One entry per operator or Python frame; `what` indexes the file's operators or frames.
+
+    The other columns are packed: they are asked for once, or never where ids name the operators.
+    """
 
     what: array[int] = field(default_factory=lambda: array("I"))
-    external_id: array[int] = field(default_factory=lambda: array("q"))
-    start_ns: array[int] = field(default_factory=lambda: array("q"))
-    end_ns: array[int] = field(default_factory=lambda: array("q"))
-    thread: array[int] = field(default_factory=lambda: array("I"))
+    external_id: PackedColumn = field(default_factory=PackedColumn)
+    start_ns: PackedColumn = field(default_factory=PackedColumn)
+    end_ns: PackedColumn = field(default_factory=PackedColumn)
+    thread: PackedColumn = field(default_factory=PackedColumn)
+
+    def times(self) -> SpanTimes:
+        """Unpack the times; keep them as long as they are needed, and no longer."""
+        return SpanTimes(self.start_ns.unpacked(), self.end_ns.unpacked(), self.thread.unpacked())
 
 
 @dataclass(slots=True)
@@ -83,7 +100,6 @@ def narrow_rank(key: str) -> RankColumns:
         key,
         kernels=KernelColumns(stream=_narrow(), correlation=_narrow(), external_id=_narrow()),
         launches=LaunchColumns(correlation=_narrow(), external_id=_narrow()),
-        operators=SpanColumns(external_id=_narrow()),
     )
 
 
@@ -105,7 +121,7 @@ def append(column: array[int], values: Sequence[int] | Vector) -> None:
 
 
 def append_ids(
-    columns: KernelColumns | LaunchColumns | SpanColumns, name: _IdName, ids: Sequence[int] | Vector
+    columns: KernelColumns | LaunchColumns, name: _IdName, ids: Sequence[int] | Vector
 ) -> None:
     """Append a block of ids to a column, and widen it to 64 bits where one needs them."""
     column: array[int] = getattr(columns, name)

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from agent.core.kernels import FrameUse, LaunchContext, Signature
 from agent.traces.collect import Collector
-from agent.traces.columns import UNKNOWN, RankColumns, SpanColumns
+from agent.traces.columns import UNKNOWN, RankColumns, SpanTimes
 from agent.traces.link import Links
 
 MAX_FRAMES: Final = 40
@@ -62,7 +62,7 @@ def _frames(
 ) -> dict[Signature, tuple[FrameUse, ...]]:
     parsed = [parse_frame(str(name)) for name in collector.frames.ids]
     counts: dict[Signature, Counter[tuple[int, Frame]]] = {}
-    for launch, stack in open_spans(rank.frames, rank, launches):
+    for launch, stack in open_spans(rank.frames.times(), rank, launches):
         inside_out = [parsed[rank.frames.what[at]] for at in reversed(stack)]
         named = [frame for frame in inside_out if frame is not None]
         for signature in launches[launch]:
@@ -84,7 +84,7 @@ def _operator_stacks(
 ) -> dict[Signature, tuple[tuple[str, ...], ...]]:
     names = [operator[0] for operator in collector.operators.ids]
     counts: dict[Signature, Counter[tuple[str, ...]]] = {}
-    for launch, stack in open_spans(rank.operators, rank, launches):
+    for launch, stack in open_spans(rank.operators.times(), rank, launches):
         if stack:
             path = tuple(str(names[rank.operators.what[at]]) for at in stack)
             for signature in launches[launch]:
@@ -114,7 +114,7 @@ def _most_common(seen: Counter[_Sortable], limit: int) -> tuple[_Sortable, ...]:
 
 
 def open_spans(
-    spans: SpanColumns, rank: RankColumns, launches: Mapping[int, set[Signature]]
+    spans: SpanTimes, rank: RankColumns, launches: Mapping[int, set[Signature]]
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Give, for each launch, the innermost spans of its thread around it, outermost first."""
     starts, ends = spans.start_ns, spans.end_ns

@@ -11,6 +11,7 @@ The rules (observed in 368 public traces):
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from agent.core.kernels import GraphReplays
-from agent.traces.columns import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanColumns
+from agent.traces.columns import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanTimes
 from agent.traces.vectors import Mask, Vector, as_vector, blocks, total
 
 _SPARSE = 8
@@ -169,24 +170,27 @@ def _repeats_correlation(correlations: Vector, external_ids: Vector) -> bool:
 
 def _operators_by_id(rank: RankColumns, launch_of: Vector, replayed: Mask) -> Vector:
     """Look operators up by `External id`, the kernel's own first, then its launch's."""
-    kernels, launches, operators = rank.kernels, rank.launches, rank.operators
-    index = IdIndex(as_vector(operators.external_id), lowest=1)
+    kernels, launches = rank.kernels, rank.launches
+    operator_ids = rank.operators.external_id.unpacked()
+    index = IdIndex(as_vector(operator_ids), lowest=1)
     found = index.find(as_vector(kernels.external_id))
     found[replayed] = UNKNOWN
     left = _unlinked(found, launch_of, replayed)
     found[left] = index.find(as_vector(launches.external_id)[launch_of[left]])
-    for external_id, sharing in _sharing(operators, index, found).items():
-        launch_ns = [_start_of(launches, launch) for launch in launch_of[sharing].tolist()]
-        found[sharing] = _innermost(operators, index.repeated[external_id], launch_ns)
+    if sharing := _sharing(operator_ids, index, found):
+        times = rank.operators.times()
+        for external_id, at in sharing.items():
+            launch_ns = [_start_of(launches, launch) for launch in launch_of[at].tolist()]
+            found[at] = _innermost(times, index.repeated[external_id], launch_ns)
     return found
 
 
-def _sharing(operators: SpanColumns, index: IdIndex, found: Vector) -> dict[int, list[int]]:
+def _sharing(operator_ids: array[int], index: IdIndex, found: Vector) -> dict[int, list[int]]:
     """Give the kernels of each id that several operators share."""
     shared = [position for group in index.repeated.values() for position in group]
     sharing: dict[int, list[int]] = {}
     for at in np.flatnonzero(np.isin(found, shared)).tolist() if shared else ():
-        sharing.setdefault(operators.external_id[found[at]], []).append(at)
+        sharing.setdefault(operator_ids[found[at]], []).append(at)
     return sharing
 
 
@@ -200,7 +204,7 @@ def _unlinked(operator: Vector, launch_of: Vector, replayed: Mask) -> Vector:
 
 
 def _innermost(
-    operators: SpanColumns, candidates: Iterable[int], launch_ns: Sequence[int | None]
+    operators: SpanTimes, candidates: Iterable[int], launch_ns: Sequence[int | None]
 ) -> list[int]:
     """Choose for each launch among operators with one id: one around it first, then the shortest.
 
@@ -229,12 +233,12 @@ def _fill_by_enclosure(
         return
     of_launch = launch_of[left].tolist()
     wanted = sorted(set(of_launch))
-    around = enclosing(rank.operators, rank.launches.start_ns, rank.launches.thread, wanted)
+    around = enclosing(rank.operators.times(), rank.launches.start_ns, rank.launches.thread, wanted)
     operator[left] = [around.get(launch, UNKNOWN) for launch in of_launch]
 
 
 def enclosing(
-    spans: SpanColumns, at_ns: Sequence[int], threads: Sequence[int], wanted: Iterable[int]
+    spans: SpanTimes, at_ns: Sequence[int], threads: Sequence[int], wanted: Iterable[int]
 ) -> dict[int, int]:
     """Give, for each wanted point, the innermost span of its thread around it, where there is one.
 
@@ -274,7 +278,9 @@ def _replays(
     """Count what each graph launch brought, in time order."""
     if not graphs:
         return GraphReplays()
-    counts = np.bincount(launch_of[replayed], minlength=len(rank.launches.flags))
+    counts = np.zeros(len(rank.launches.flags), np.int64)
+    for block in blocks(len(launch_of)):
+        counts += np.bincount(launch_of[block][replayed[block]], minlength=len(counts))
     in_time = sorted(graphs, key=rank.launches.start_ns.__getitem__)
     per_launch = tuple(counts[in_time].tolist())
     time_ns = total(as_vector(rank.kernels.duration_ns), replayed)

@@ -49,18 +49,11 @@ class Timeline:
     clipped: ClippedTotal = field(default_factory=ClippedTotal)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Starts and ends of some events in time order."""
-
-    starts: Vector
-    ends: Vector
-
-
 def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     """Measure the timeline of one rank; without `work` in the columns, all events are kernels.
 
-    Streams of a device are merged `block` events at a time, so that memory stays bounded.
+    A line is the positions of a stream's events in time order. Their times are looked up `block`
+    events at a time, so that memory stays bounded.
     """
     starts = as_vector(kernels.start_ns)
     usable = has_time(kernels)
@@ -68,21 +61,18 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     if unplaced == len(starts):
         return Timeline(unplaced=unplaced)
     origin = int(starts.min(where=usable, initial=INT64_MAX))
-    devices: dict[int, list[_Line]] = {}
+    devices: dict[int, list[Vector]] = {}
     duplicates: set[int] = set()
-    overruns = excess = 0
     for (device, _, work), events in _streams(kernels, usable):
         line, repeated = _line(kernels, events)
         duplicates.update(repeated)
         if work == KERNEL:
             devices.setdefault(device, []).append(line)
-            n_over, n_excess = _overruns(line)
-            overruns += n_over
-            excess += n_excess
     lines = [line for of_device in devices.values() for line in of_device]
-    first = min((int(line.starts[0]) for line in lines), default=origin)
-    last = max((int(line.ends.max()) for line in lines), default=first)
-    busy = [_busy(of_device, block) for of_device in devices.values()]
+    overruns = [_overruns(kernels, line, block) for line in lines]
+    first = min((kernels.start_ns[line[0]] for line in lines), default=origin)
+    last = max((_last_end(kernels, line, block) for line in lines), default=first)
+    busy = [_busy(kernels, of_device, block) for of_device in devices.values()]
     return Timeline(
         frozenset(duplicates),
         unplaced,
@@ -90,7 +80,7 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
         span_ns=last - first,
         busy_ns=sum(ns for ns, _ in busy),
         widest_gap_ns=max((gap for _, gap in busy), default=0),
-        clipped=ClippedTotal(overruns, excess),
+        clipped=ClippedTotal(sum(n for n, _ in overruns), sum(ns for _, ns in overruns)),
     )
 
 
@@ -120,8 +110,9 @@ def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vec
         digits = map(np.searchsorted, known, (column[block] for column in columns))
         number = np.ravel_multi_index(tuple(digits), sizes)
         codes[block] = np.where(usable[block], number, prod(sizes))
-    order = np.argsort(codes, kind="stable")  # of small integers: one pass, no comparison
-    numbers, begins = np.unique(codes[order], return_index=True)
+    order = np.argsort(codes, kind="stable").astype(np.int32)  # of small integers: in one pass
+    numbers = np.unique(codes)
+    begins = np.searchsorted(codes[order], numbers)
     for number, events in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
         if number < prod(sizes):
             place = np.unravel_index(number, sizes)
@@ -129,19 +120,31 @@ def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vec
             yield (device, stream, work), events
 
 
-def _line(kernels: KernelColumns, events: Vector) -> tuple[_Line, Sequence[int]]:
+def _line(kernels: KernelColumns, events: Vector) -> tuple[Vector, Sequence[int]]:
     """Give the events of a stream in time order, and the positions of those that are repeats.
 
     Of two that start together the shorter comes first.
     """
-    starts = as_vector(kernels.start_ns)[events]
-    ends = starts + as_vector(kernels.duration_ns)[events]
-    if (starts[1:] > starts[:-1]).all():
-        return _Line(starts, ends), ()
+    if all((np.diff(_starts(kernels, part)) > 0).all() for part in _parts(events)):
+        return events, ()
+    starts = _starts(kernels, events)
     repeats = _duplicates(kernels, events, starts)
-    kept = ~np.isin(events, list(repeats))
-    order = np.lexsort((ends[kept], starts[kept]))
-    return _Line(starts[kept][order], ends[kept][order]), repeats
+    kept = events[~np.isin(events, list(repeats))]
+    order = np.lexsort((_ends(kernels, kept), _starts(kernels, kept)))
+    return kept[order], repeats
+
+
+def _starts(kernels: KernelColumns, events: Vector) -> Vector:
+    return as_vector(kernels.start_ns)[events]
+
+
+def _ends(kernels: KernelColumns, events: Vector) -> Vector:
+    return _starts(kernels, events) + as_vector(kernels.duration_ns)[events]
+
+
+def _parts(line: Vector, size: int = 65_536) -> Iterator[Vector]:
+    """Cut a line into parts of `size` and one: each ends with the event the next begins with."""
+    return (line[at : at + size + 1] for at in range(0, max(1, len(line) - 1), size))
 
 
 def _duplicates(kernels: KernelColumns, events: Vector, starts: Vector) -> Sequence[int]:
@@ -162,23 +165,32 @@ def _duplicates(kernels: KernelColumns, events: Vector, starts: Vector) -> Seque
     return found
 
 
-def _overruns(line: _Line) -> tuple[int, int]:
-    """Count events that run past the start of the next of their stream by far."""
-    past = line.ends[:-1] - line.starts[1:]
-    far = past[past > LEGAL_OVERLAP_NS].tolist()
-    return len(far), sum(far)
+def _overruns(kernels: KernelColumns, line: Vector, size: int) -> tuple[int, int]:
+    """Count events that run past the start of the next of their stream by far, and by how much."""
+    n_far = excess = 0
+    for part in _parts(line, size):
+        past = _ends(kernels, part)[:-1] - _starts(kernels, part)[1:]
+        far = past[past > LEGAL_OVERLAP_NS].tolist()
+        n_far += len(far)
+        excess += sum(far)
+    return n_far, excess
 
 
-def _busy(lines: Sequence[_Line], block: int) -> tuple[int, int]:
+def _last_end(kernels: KernelColumns, line: Vector, size: int) -> int:
+    return max(int(_ends(kernels, part).max()) for part in _parts(line, size))
+
+
+def _busy(kernels: KernelColumns, lines: Sequence[Vector], size: int) -> tuple[int, int]:
     """Give the union of the intervals of one device (its span without gaps), and the widest gap.
 
     Nothing runs before the start number k just when the k earliest ends lie before it: with starts
     and ends sorted each for itself, the gaps are between neighbours.
     """
-    until = first = min(int(line.starts[0]) for line in lines)
+    until = first = min(kernels.start_ns[line[0]] for line in lines)
     idle = widest = 0
-    for starts, ends in _in_time(lines, block):
-        ends_before = np.maximum(ends, until)
+    for events in _in_time(kernels, lines, size):
+        starts = np.sort(_starts(kernels, events))
+        ends_before = np.maximum(np.sort(_ends(kernels, events)), until)
         gaps = starts[1:] - ends_before[:-1]
         gaps = np.append(gaps[gaps > 0], max(0, int(starts[0]) - until))
         idle += int(gaps.sum())
@@ -187,24 +199,19 @@ def _busy(lines: Sequence[_Line], block: int) -> tuple[int, int]:
     return until - first - idle, widest
 
 
-def _in_time(lines: Sequence[_Line], size: int) -> Iterator[tuple[Vector, Vector]]:
-    """Merge the streams of a device by start, a bounded block at a time; starts and ends sorted."""
+def _in_time(kernels: KernelColumns, lines: Sequence[Vector], size: int) -> Iterator[Vector]:
+    """Merge the streams of a device, a bounded block at a time: none starts before one given."""
     at = [0] * len(lines)
     while True:
-        bounds = [
-            line.starts[done + size]
-            for line, done in zip(lines, at, strict=True)
-            if done + size < len(line.starts)
-        ]
-        stops = [
-            int(np.searchsorted(line.starts, min(bounds), "right")) if bounds else len(line.starts)
-            for line in lines
-        ]
-        slices = [slice(done, stop) for done, stop in zip(at, stops, strict=True)]
-        starts = np.concatenate([line.starts[one] for line, one in zip(lines, slices, strict=True)])
-        ends = np.concatenate([line.ends[one] for line, one in zip(lines, slices, strict=True)])
-        if len(starts):
-            yield np.sort(starts), np.sort(ends)
+        heads = [line[done : done + size + 1] for line, done in zip(lines, at, strict=True)]
+        bounds = [kernels.start_ns[head[size]] for head in heads if len(head) > size]
+        if bounds:
+            bound = min(bounds)
+            sizes = [np.searchsorted(_starts(kernels, head), bound, "right") for head in heads]
+            heads = [head[:stop] for head, stop in zip(heads, sizes, strict=True)]
+        events = np.concatenate(heads)
+        if len(events):
+            yield events
         if not bounds:
             return
-        at = stops
+        at = [done + len(head) for done, head in zip(at, heads, strict=True)]

@@ -95,10 +95,10 @@ class ScannedBlocks:
         ids = self._ids[OPERATORS][what]
         rank.shapes += int(np.count_nonzero(self._typed[what]))
         append(columns.what, ids)
-        append_ids(columns, "external_id", external_id)
-        append(columns.start_ns, start)
-        append(columns.end_ns, start + np.maximum(duration, 0))
-        append(columns.thread, self._ids[THREADS][thread])
+        columns.external_id.append(external_id)
+        columns.start_ns.append(start)
+        columns.end_ns.append(start + np.maximum(duration, 0))
+        columns.thread.append(self._ids[THREADS][thread])
 
     def _add_launches(self, rank: RankColumns, scanned: Vector) -> None:
         flags = self._ids[CALLS][scanned[1]]

@@ -55,9 +55,9 @@ def distinct(codes: Callable[[slice], Vector], length: int) -> tuple[list[int], 
     """
     of_blocks = [np.unique(codes(block)) for block in blocks(length)]
     known = np.unique(np.concatenate(of_blocks)) if of_blocks else np.empty(0, np.int64)
-    places = array("I")
+    places = array("I", bytes(4 * length))
     for block in blocks(length):
-        places.frombytes(np.searchsorted(known, codes(block)).astype(np.uint32).tobytes())
+        as_vector(places)[block] = np.searchsorted(known, codes(block))
     return known.tolist(), places
 
 

@@ -65,7 +65,7 @@ def test_an_operator_keeps_its_types_as_they_stand(
 ) -> None:
     assert scanned.take(f"[{OPERATOR}, {OPERATOR}]".encode()) == 2
     assert list(collector.operators.ids) == [("aten::mm", b'["float", ""]', b"")]
-    assert list(collector.rank("").operators.end_ns) == [3_000, 3_000]
+    assert list(collector.rank("").operators.end_ns.unpacked()) == [3_000, 3_000]
 
 
 @pytest.mark.parametrize(
