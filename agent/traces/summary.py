@@ -157,7 +157,9 @@ def _sign(
     kernels = rank.kernels
     sizes = (max(_WORK) + 1, len(collector.operators.ids) + 1, 2)
     names, works = as_vector(kernels.name), as_vector(kernels.work)
-    kinds = np.zeros(len(rank.operators.what) + 1, np.int32)  # its last entry is what -1 finds
+    kinds: Vector = np.zeros(
+        len(rank.operators.what) + 1, np.int32
+    )  # its last entry is what -1 finds
     np.add(as_vector(rank.operators.what), 1, out=kinds[:-1], casting="unsafe")
 
     def code(block: slice) -> Vector:
