@@ -210,9 +210,10 @@ def _launches(trace: Trace) -> list[tuple[int, ...]]:
 def _replayed(trace: Trace) -> Counter[str]:
     """Count the replayed calls of each kernel."""
     calls: Counter[str] = Counter()
-    for signature, stats in trace.stats.items():
-        if signature.replayed:
-            calls[signature.name] += stats.count
+    for rank in trace.ranks:
+        for signature, stats in rank.stats.items():
+            if signature.replayed:
+                calls[signature.name] += stats.count
     return calls
 
 

@@ -10,6 +10,7 @@ smaller than that between runs. docs/decisions/0081 has the reasons.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -159,9 +160,9 @@ def _spread(
         middle = new.median - base.median
         delta = Range(middle, middle, middle)
         centre = _median([*before, *after])
-        risen = sum(value > centre for value in after)
+        risen = _n_above(after, centre)
         fallen = len(after) - risen
-        above = risen + sum(value > centre for value in before)
+        above = risen + _n_above(before, centre)
         chance = median_chance(risen, above, len(after), len(before) + len(after))
     outside = chance <= OUTSIDE if noise.can_tell else None
     return Spread(category, base, new, delta, risen, fallen, chance, outside)
@@ -200,6 +201,11 @@ def _least_chance(noise: Noise) -> Fraction:
 
 def _range(values: Sequence[Exact]) -> Range:
     return Range(Fraction(min(values)), _median(values), Fraction(max(values)))
+
+
+def _n_above(values: Sequence[Exact], limit: Fraction) -> int:
+    """Count the values above a limit; few of many are compared, since fractions are slow to."""
+    return len(values) - bisect_right(sorted(values), limit)
 
 
 def _median(values: Sequence[Exact]) -> Fraction:

@@ -6,12 +6,13 @@ their sum is the sum of the events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from agent.core.rules import CategoryId, LabelledTrace, RuleId
+from agent.core.kernels import Signature, SignatureStats
+from agent.core.rules import CategoryId, Label, LabelledTrace, RuleId
 
 Status = Literal["both", "new", "gone"]
 
@@ -110,11 +111,16 @@ def kernel_rows(
     base: LabelledTrace, new: LabelledTrace, *, rollup: bool = False
 ) -> tuple[KernelRow, ...]:
     """Join the kernels of two traces by category and raw name, sorted by both."""
-    rows: dict[tuple[str, str], KernelRow] = {}
-    for row in (*_side_rows(base, rollup=rollup), *map(_mirrored, _side_rows(new, rollup=rollup))):
-        key = (row.category, row.name)
-        rows[key] = rows[key].merged(row) if key in rows else row
-    return tuple(rows[key] for key in sorted(rows))
+    sides: dict[tuple[CategoryId, str], tuple[list[_Part], list[_Part]]] = {}
+    for at, labelled in enumerate((base, new)):
+        for signature, stats in labelled.stats.items():
+            label = labelled.labels[signature]
+            category = label.category
+            if rollup:
+                category = CategoryId(labelled.ruleset.rollup_of(category))
+            parts = sides.setdefault((category, signature.name), ([], []))
+            parts[at].append((signature, stats, label))
+    return tuple(_kernel_row(*key, *sides[key]) for key in sorted(sides))
 
 
 def category_rows(kernels: Iterable[KernelRow]) -> tuple[CategoryRow, ...]:
@@ -147,31 +153,29 @@ def by_category(rows: Iterable[CategoryRow]) -> Mapping[CategoryId, CategoryRow]
     return {row.category: row for row in rows}
 
 
-def _side_rows(labelled: LabelledTrace, *, rollup: bool) -> list[KernelRow]:
-    rows = []
-    for signature, stats in labelled.stats.items():
-        label = labelled.labels[signature]
-        category = label.category
-        if rollup:
-            category = CategoryId(labelled.ruleset.rollup_of(category))
-        rows.append(
-            KernelRow(
-                category,
-                (signature.name,),
-                (),
-                Side(stats.count, stats.time_ns),
-                Side(),
-                (label.rule_id,) if label.rule_id else (),
-                (signature.op,) if signature.op else (),
-                stats.time_ns if signature.replayed else 0,
-            )
-        )
-    return rows
+_Part = tuple[Signature, SignatureStats, Label]
+"""What one signature brings to the row of its kernel."""
 
 
-def _mirrored(row: KernelRow) -> KernelRow:
-    return replace(
-        row, base_names=row.new_names, new_names=row.base_names, base=row.new, new=row.base
+def _kernel_row(
+    category: CategoryId, name: str, before: Sequence[_Part], after: Sequence[_Part]
+) -> KernelRow:
+    every = (*before, *after)
+    return KernelRow(
+        category,
+        (name,) if before else (),
+        (name,) if after else (),
+        _side(before),
+        _side(after),
+        tuple(sorted({label.rule_id for _, _, label in every if label.rule_id})),
+        tuple(sorted({signature.op for signature, _, _ in every if signature.op})),
+        sum(stats.time_ns for signature, stats, _ in every if signature.replayed),
+    )
+
+
+def _side(parts: Sequence[_Part]) -> Side:
+    return Side(
+        sum(stats.count for _, stats, _ in parts), sum(stats.time_ns for _, stats, _ in parts)
     )
 
 

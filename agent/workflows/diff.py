@@ -69,11 +69,12 @@ def _reading(
     if reading.dask:
         yield lambda ruleset: (label_there([run], ruleset, reading, progress) for run in runs)
         return
-    from agent.ruleset.match import Matcher
     from agent.workflows.readers import Readers
 
     cache = reading.traces()
     with Readers(
         [[run] for run in runs], salvage=reading.salvage, progress=progress, cache=cache
     ) as readers:
+        from agent.ruleset.match import Matcher  # while the processes read
+
         yield lambda ruleset: map(Matcher(ruleset).label_trace, readers.traces())

@@ -24,7 +24,7 @@ class Reading:
     Attributes:
         salvage: damaged ones too.
         dask: on a cluster instead of here; `scheduler` is its address.
-        cache: what was kept of large files and of rules is not read again.
+        cache: what was kept of large traces is not read again, and what is read is kept.
     """
 
     salvage: bool = False
@@ -39,8 +39,8 @@ class Reading:
         return user_cache() if self.cache else None
 
     def rules(self, named: Path | None) -> RuleSet:
-        """Give the rules in force."""
-        return rules_in_force(named, kept=user_folder() if self.cache else None)
+        """Give the rules in force; a text that was parsed before means the same again."""
+        return rules_in_force(named, kept=user_folder(), keep=self.cache)
 
 
 def label_run(

@@ -17,10 +17,12 @@ from agent.ruleset.files import (
 )
 
 
-def rules_in_force(named: Path | None = None, *, kept: KeptFolder | None = None) -> RuleSet:
+def rules_in_force(
+    named: Path | None = None, *, kept: KeptFolder | None = None, keep: bool = True
+) -> RuleSet:
     """Load the rules a command works with.
 
-    A file without a fault is kept as it was parsed, if `kept` says where.
+    A file without a fault is kept as it was parsed, if `kept` says where and `keep` that it may.
 
     Raises:
         RuleFileError: the file cannot be used; it carries all findings.
@@ -35,7 +37,8 @@ def rules_in_force(named: Path | None = None, *, kept: KeptFolder | None = None)
     ruleset = read_rules(kept.get(name) or b"")
     if ruleset is None:
         ruleset = _parse(text, source, shipped=shipped)
-        kept.put(name, write_rules(ruleset))
+        if keep:
+            kept.put(name, write_rules(ruleset))
     return ruleset
 
 

@@ -17,7 +17,7 @@ from agent.traces.inflate import ReadProgress
 from agent.traces.profile import write_profile
 from agent.traces.reader import read_trace
 from agent.traces.walk import DamagedJson
-from agent.workflows import readers
+from agent.workflows import readers, sending
 from agent.workflows.readers import Readers
 
 
@@ -32,7 +32,7 @@ def _each_start(request, monkeypatch):
 
     if request.param not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {request.param} here")
-    monkeypatch.setattr(readers, "_context", lambda: multiprocessing.get_context(request.param))
+    monkeypatch.setattr(sending, "_context", lambda: multiprocessing.get_context(request.param))
 
 
 def trace_file(path, kernels):
@@ -126,7 +126,7 @@ def test_what_an_error_was_made_of_can_be_sent_with_it(kind):
 
 def test_a_process_that_dies_is_an_error_that_names_its_run(tmp_path, monkeypatch):
     runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3)]
-    monkeypatch.setattr(readers, "read_trace", lambda *_, **__: os.kill(os.getpid(), 9))
+    monkeypatch.setattr(sending, "read_trace", lambda *_, **__: os.kill(os.getpid(), 9))
     with (
         Readers([[run] for run in runs], worthwhile=0) as reading,
         pytest.raises(TraceError) as raised,
@@ -158,16 +158,16 @@ def test_progress_arrives_under_names_that_differ(tmp_path):
 
 INTERRUPTED = """
 import os, signal, sys, time
-from agent.workflows import readers
+from agent.workflows import readers, sending
 readers.Readers.__init__.__kwdefaults__["worthwhile"] = 0
 readers._processors = lambda: 2
-readers._context = lambda: __import__("multiprocessing").get_context("fork")
+sending._context = lambda: __import__("multiprocessing").get_context("fork")
 def read_trace(*_, **__):
     if sys.argv[1] in _[0]:
         time.sleep(0.2)
         os.killpg(0, signal.SIGINT)
     time.sleep(30)
-readers.read_trace = read_trace
+sending.read_trace = read_trace
 from agent.cli import main
 sys.exit(main(["diff", sys.argv[1], sys.argv[2]]))
 """
