@@ -163,7 +163,8 @@ def _sign(
     np.add(as_vector(rank.operators.what), 1, out=kinds[:-1], casting="unsafe")
 
     def code(block: slice) -> Vector:
-        parts = works[block], kinds[links.operator[block]], links.replayed[block]
+        replayed = links.replayed[block].view(np.uint8)
+        parts = works[block], kinds[links.operator[block]], replayed
         return reduce(_append_digit, zip(parts, sizes, strict=True), names[block].astype(np.int64))
 
     codes, ids = distinct(code, len(names))
