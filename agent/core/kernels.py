@@ -98,8 +98,8 @@ class KernelTable:
     start_ns: array[int]  # "q"
     duration_ns: array[int]  # "q"
     device: array[int]  # "i"
-    stream: array[int]  # "q"
-    correlation: array[int]  # "q"
+    stream: array[int]  # "i", or "q" where one does not fit
+    correlation: array[int]  # as stream
 
     def __len__(self) -> int:
         """Count the kernels."""

@@ -111,7 +111,8 @@ def user_cache() -> TraceCache | None:
 def reader_version() -> str:
     """Give a digest of the code that reads traces: other code never meets its entries."""
     here = Path(__file__).parent
-    code = digest_of_files([*sorted(here.glob("*.py")), here.parent / "core" / "kernels.py"])
+    files = [*here.glob("*.py"), *here.glob("scan/*.[ch]"), here.parent / "core" / "kernels.py"]
+    code = digest_of_files(sorted(files))
     return f"{code} {sys.byteorder} {msgspec.__version__}"
 
 

@@ -17,7 +17,7 @@ from agent.core.kernels import (
     in_order,
 )
 from agent.traces.steps import steps_at
-from agent.traces.vectors import as_vector, blocks, least_by, most_by, sums_by
+from agent.traces.vectors import as_vector, blocks, counts_by, least_by, most_by, sums_by
 
 _MOST_SUMS: Final = 4_000_000
 """Signatures times steps: more than these are slower to add up than the events of most traces."""
@@ -27,7 +27,7 @@ def sum_by_signature(table: KernelTable) -> dict[Signature, SignatureStats]:
     """Sum the events of each signature that has any, in the order of the table's signatures."""
     ids, n_signatures = as_vector(table.signature_id), len(table.signatures)
     columns = ids, as_vector(table.duration_ns), n_signatures
-    counts = np.bincount(ids, minlength=n_signatures).tolist()
+    counts = counts_by(ids, n_signatures)
     sums = zip(counts, sums_by(*columns), least_by(*columns), most_by(*columns), strict=True)
     return {
         signature: SignatureStats(*of_signature)

@@ -23,10 +23,10 @@ _COLUMNS: Final = {
     "start_ns": "q",
     "duration_ns": "q",
     "device": "i",
-    "stream": "q",
-    "correlation": "q",
+    "stream": "iq",
+    "correlation": "iq",
 }
-"""The columns of a `KernelTable` and their types."""
+"""The columns of a `KernelTable` and the types each may have."""
 
 _LEVEL: Final = 1
 _CHECK_BYTES: Final = 4
@@ -39,9 +39,12 @@ class DamagedEntryError(ValueError):
 
 
 class _Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a rank holds beside its profile; `width` is 0 where times by step are not known."""
+    """What a rank holds beside its profile: of each column its type and itself, packed.
 
-    columns: Mapping[str, bytes]
+    `width` is 0 where times by step are not known.
+    """
+
+    columns: Mapping[str, tuple[str, bytes]]
     width: int
     step_times: bytes
 
@@ -90,7 +93,11 @@ def _events_of(rank: RankTrace) -> _Events | None:
     table, times = rank.kernels, rank.step_times
     if table is None:
         return None
-    columns = {name: _pack(memoryview(getattr(table, name)).cast("B")) for name in _COLUMNS}
+    known = {name: getattr(table, name) for name in _COLUMNS}
+    columns = {
+        name: (column.typecode, _pack(memoryview(column).cast("B")))
+        for name, column in known.items()
+    }
     if times is None:
         return _Events(columns, 0, b"")
     return _Events(columns, times.width, _pack(times.packed))
@@ -100,7 +107,10 @@ def _with_events(rank: RankTrace, events: _Events | None) -> RankTrace:
     """Give a rank its events; their signatures are those of its sums, in their order."""
     if events is None:
         return rank
-    if events.columns.keys() != _COLUMNS.keys():
+    types = {name: code for name, (code, _) in events.columns.items()}
+    if types.keys() != _COLUMNS.keys() or not all(
+        len(code) == 1 and code in _COLUMNS[name] for name, code in types.items()
+    ):
         raise DamagedEntryError("other columns than a table of events has")
     summed = None
     if events.width:
@@ -116,9 +126,11 @@ class _KeptTable(KernelTable):
 
     __slots__ = ("_packed",)
 
-    _packed: Mapping[str, bytes]
+    _packed: Mapping[str, tuple[str, bytes]]
 
-    def __init__(self, signatures: tuple[Signature, ...], packed: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, signatures: tuple[Signature, ...], packed: Mapping[str, tuple[str, bytes]]
+    ) -> None:
         """Keep the columns as they are."""
         object.__setattr__(self, "signatures", signatures)
         object.__setattr__(self, "_packed", packed)
@@ -137,9 +149,9 @@ class _KeptTable(KernelTable):
         return columns[name]
 
 
-def _columns(packed: Mapping[str, bytes], n_signatures: int) -> dict[str, array[int]]:
+def _columns(packed: Mapping[str, tuple[str, bytes]], n_signatures: int) -> dict[str, array[int]]:
     try:
-        columns = {name: array(code, _unpack(packed[name])) for name, code in _COLUMNS.items()}
+        columns = {name: array(code, _unpack(column)) for name, (code, column) in packed.items()}
     except ValueError as err:
         raise DamagedEntryError(str(err)) from err
     if len({len(column) for column in columns.values()}) != 1:

@@ -205,8 +205,8 @@ def _table(
         kernels.start_ns,
         kernels.duration_ns,
         kernels.device,
-        array("q", kernels.stream),
-        array("q", kernels.correlation),
+        kernels.stream,
+        kernels.correlation,
     ]
     if timeline.duplicates:
         columns = [without(column, timeline.duplicates) for column in columns]

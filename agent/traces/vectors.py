@@ -48,6 +48,14 @@ def sums_by(groups: Vector, values: Vector, n_groups: int) -> list[int]:
     return [(above << 32) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
 
 
+def counts_by(groups: Vector, n_groups: int) -> list[int]:
+    """Count the members of each group."""
+    counts = np.zeros(n_groups, np.int64)
+    for block in blocks(len(groups)):
+        counts += np.bincount(groups[block], minlength=n_groups)
+    return counts.tolist()
+
+
 def distinct(codes: Callable[[slice], Vector], length: int) -> tuple[list[int], array[int]]:
     """Give the distinct codes in order, and for each of `length` the place of its own among them.
 

@@ -41,7 +41,9 @@ def test_several_ranks_with_and_without_events_come_back():
     for rank, known in zip(again, ranks, strict=True):
         assert list(rank.stats) == list(known.stats)
         if known.kernels is not None:
-            assert rank.kernels.start_ns.typecode == known.kernels.start_ns.typecode
+            for name in ("start_ns", "stream", "correlation"):
+                column = getattr(known.kernels, name)
+                assert getattr(rank.kernels, name).typecode == column.typecode
 
 
 def a_stepped_rank(tmp_path):
@@ -122,8 +124,14 @@ ONE = {
 }
 
 
-def events(width=0, step_times=b"", **columns):
-    packed = {name: PACK(column) for name, column in {**ONE, **columns}.items()}
+TYPES = dict(zip(ONE, "Iqqiqq", strict=True))
+
+
+def events(width=0, step_times=b"", types=(), **columns):
+    known = {**TYPES, **dict(types)}
+    packed = {
+        name: (known.get(name, "q"), PACK(column)) for name, column in {**ONE, **columns}.items()
+    }
     return {"columns": packed, "width": width, "step_times": step_times}
 
 
@@ -140,6 +148,9 @@ GOOD = events()
         pytest.param({"profile": ..., "events": []}, id="fewer tables than ranks"),
         pytest.param({"profile": ..., "events": [{**GOOD, "columns": {}}]}, id="no columns"),
         pytest.param({"profile": ..., "events": [events(more=b"")]}, id="a column more"),
+        pytest.param({"profile": ..., "events": [events(types={"device": "q"})]}, id="wide"),
+        pytest.param({"profile": ..., "events": [events(types={"stream": "iq"})]}, id="two types"),
+        pytest.param({"profile": ..., "events": [events(types={"stream": ""})]}, id="no type"),
         pytest.param({"profile": ..., "events": [{**GOOD, "width": 3}]}, id="no times by step"),
         pytest.param({"profile": ..., "events": [events(3, PACK(b"123"))]}, id="times of no step"),
     ],
