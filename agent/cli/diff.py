@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -130,11 +131,17 @@ def diff(
         base_repeats=base_repeat,
         new_repeats=new_repeat,
     )
+    form = DiffFormat(chosen_format(format, output, json=json))
     with reading_progress() as progress:
-        result, gates = diff_runs(base, new, options, progress=progress)
+        result, gates = diff_runs(
+            base,
+            new,
+            options,
+            progress=progress,
+            meanwhile=lambda: importlib.import_module(_WRITERS[form]),
+        )
     if svg is not None:
         _draw(result, svg)
-    form = DiffFormat(chosen_format(format, output, json=json))
     amount = _Amount(top, sort.value, kernels=kernels)
     write_result(_written(result, form, gates, amount), output)
     return _failed(result, form, gates)
@@ -168,6 +175,17 @@ def _draw(result: TraceDiff, svg: Path) -> None:
 
     write_file(svg, waterfall_svg(result).encode("utf-8"))
     talk(f"wrote {svg}")
+
+
+_WRITERS = {
+    DiffFormat.json: "agent.render.documents",
+    DiffFormat.md: "agent.render.diff_markdown",
+    DiffFormat.csv: "agent.render.diff_tables",
+    DiffFormat.github: "agent.render.diff_tables",
+    DiffFormat.html: "agent.render.html",
+    DiffFormat.text: "agent.render.diff_text",
+}
+"""What writes each format: imported while traces are read."""
 
 
 @dataclass(frozen=True, slots=True)

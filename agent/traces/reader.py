@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.core.kernels import RankTrace, Trace
 from agent.core.proposals import Finding
 from agent.errors import CorruptTrace, TraceError, UnknownTraceFormat
 from agent.traces import run
-from agent.traces.cache import TraceCache
 from agent.traces.formats import HEAD_BYTES, find_format, not_json
 from agent.traces.inflate import Progress, cannot_be_read, read_head
+
+if TYPE_CHECKING:
+    from agent.traces.cache import TraceCache
 
 Named = str | os.PathLike[str]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.rules import LabelledTrace, RuleSet
 from agent.workflows.label import Progress, Reading, label_there
 
 if TYPE_CHECKING:
     from agent.compare.gates import GateResult
     from agent.compare.table import TraceDiff
+    from agent.core.rules import LabelledTrace, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +31,29 @@ class DiffOptions:
 
 
 def diff_runs(
-    base: str, new: str, options: DiffOptions, *, progress: Progress | None = None
+    base: str,
+    new: str,
+    options: DiffOptions,
+    *,
+    progress: Progress | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> tuple[TraceDiff, tuple[GateResult, ...]]:
     """Read both runs, label them with the same rules, compare them and judge the gates.
 
     Rules and gates are parsed before anything is waited for, so that a wrong one costs no time.
+    `meanwhile` is called while processes read.
 
     Raises:
         TraceError, RuleFileError, UsageError: see `agent.errors`.
     """
     runs = (base, *options.base_repeats, new, *options.new_repeats)
-    with _reading(runs, options.reading, progress) as label_all:
+    with _reading(runs, options, progress) as label_all:
         from agent.compare.gates import judge_gates, parse_gate  # while the processes read
         from agent.compare.table import compare_traces
 
         ruleset = options.reading.rules(options.rules)
         gates = [parse_gate(expression, ruleset) for expression in options.fail_on]
+        meanwhile()
         labelled_runs = list(label_all(ruleset))
     n_base = 1 + len(options.base_repeats)
     bases, news = labelled_runs[:n_base], labelled_runs[n_base:]
@@ -63,18 +70,23 @@ def diff_runs(
 
 @contextmanager
 def _reading(
-    runs: Sequence[str], reading: Reading, progress: Progress | None
+    runs: Sequence[str], options: DiffOptions, progress: Progress | None
 ) -> Iterator[Callable[[RuleSet], Iterator[LabelledTrace]]]:
     """Begin to read, and give what labels the runs as they come."""
+    reading = options.reading
     if reading.dask:
         yield lambda ruleset: (label_there([run], ruleset, reading, progress) for run in runs)
         return
+    from agent.compare.events import needs_events
     from agent.workflows.readers import Readers
 
-    cache = reading.traces()
     with Readers(
-        [[run] for run in runs], salvage=reading.salvage, progress=progress, cache=cache
+        [[run] for run in runs],
+        salvage=reading.salvage,
+        progress=progress,
+        cache=reading.traces(),
+        needed=None if options.by in {"stage", "stream"} else needs_events,
     ) as readers:
         from agent.ruleset.match import Matcher  # while the processes read
 
-        yield lambda ruleset: map(Matcher(ruleset).label_trace, readers.traces())
+        yield lambda ruleset: readers.made_of_each(Matcher(ruleset).label_trace)

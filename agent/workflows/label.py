@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.core.rules import LabelledTrace, RuleSet
 from agent.kept import user_folder
 from agent.workflows.rulefile import rules_in_force
 
 if TYPE_CHECKING:
+    from agent.core.kernels import RankTrace
+    from agent.core.rules import LabelledTrace, RuleSet
     from agent.traces.cache import TraceCache
 
 Progress = Callable[[Any], None]
@@ -34,13 +35,15 @@ class Reading:
 
     def traces(self) -> TraceCache | None:
         """Give where large traces are kept, if they are."""
+        if not self.cache:
+            return None
         from agent.traces.cache import user_cache
 
-        return user_cache() if self.cache else None
+        return user_cache()
 
     def rules(self, named: Path | None) -> RuleSet:
-        """Give the rules in force; a text that was parsed before means the same again."""
-        return rules_in_force(named, kept=user_folder(), keep=self.cache)
+        """Give the rules in force; `cache` is of traces, and a text always means the same rules."""
+        return rules_in_force(named, kept=user_folder())
 
 
 def label_run(
@@ -58,14 +61,25 @@ def label_run(
     reading = reading or Reading()
     if reading.dask:
         return label_there(paths, reading.rules(rules), reading, progress)
-    from agent.ruleset.match import label_trace
     from agent.workflows.readers import Readers
 
-    cache = reading.traces()
-    with Readers([paths], salvage=reading.salvage, progress=progress, cache=cache) as readers:
-        ruleset = reading.rules(rules)
-        (trace,) = readers.traces()
-    return label_trace(trace, ruleset)
+    with Readers(
+        [paths],
+        salvage=reading.salvage,
+        progress=progress,
+        cache=reading.traces(),
+        needed=_no_events,
+    ) as readers:
+        from agent.ruleset.match import Matcher  # while the process reads
+
+        (labelled,) = readers.made_of_each(Matcher(reading.rules(rules)).label_trace)
+    return labelled
+
+
+def _no_events(rank: RankTrace) -> bool:
+    """Tell that a report of one run looks at no event."""
+    del rank
+    return False
 
 
 def label_there(

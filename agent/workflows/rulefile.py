@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.bundled import bundled_folder
-from agent.core.rules import RuleSet
 from agent.kept import KeptFolder, digest_of_files
 from agent.ruleset.files import (
     BUILTIN_FILE,
@@ -16,13 +16,14 @@ from agent.ruleset.files import (
     read_rule_text,
 )
 
+if TYPE_CHECKING:
+    from agent.core.rules import RuleSet
 
-def rules_in_force(
-    named: Path | None = None, *, kept: KeptFolder | None = None, keep: bool = True
-) -> RuleSet:
+
+def rules_in_force(named: Path | None = None, *, kept: KeptFolder | None = None) -> RuleSet:
     """Load the rules a command works with.
 
-    A file without a fault is kept as it was parsed, if `kept` says where and `keep` that it may.
+    A file without a fault is kept as it was parsed, if `kept` says where.
 
     Raises:
         RuleFileError: the file cannot be used; it carries all findings.
@@ -37,8 +38,7 @@ def rules_in_force(
     ruleset = read_rules(kept.get(name) or b"")
     if ruleset is None:
         ruleset = _parse(text, source, shipped=shipped)
-        if keep:
-            kept.put(name, write_rules(ruleset))
+        kept.put(name, write_rules(ruleset))
     return ruleset
 
 

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from multiprocessing.connection import Connection, wait
@@ -18,11 +18,14 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Final
 
-from agent.core.kernels import KernelTable, Signature, Trace
+from agent.core.kernels import KernelTable, RankTrace, Signature, Trace
 from agent.errors import TraceError
 from agent.traces.cache import TraceCache
 from agent.traces.inflate import ReadProgress
 from agent.traces.reader import read_trace
+
+Needed = Callable[[RankTrace], bool] | None
+"""Tells of which ranks the events are sent back, too; None: of all."""
 
 _REPORT_BYTES: Final = 1_000_000
 
@@ -47,7 +50,7 @@ _Message = ReadProgress | _Bare | Exception
 
 
 def start_reading(
-    run: Sequence[str], *, salvage: bool, watched: bool, cache: TraceCache | None
+    run: Sequence[str], *, salvage: bool, watched: bool, cache: TraceCache | None, needed: Needed
 ) -> tuple[Connection, BaseProcess]:
     """Start a process that reads a run; `watched`: it also sends its progress."""
     context = _context()
@@ -55,7 +58,7 @@ def start_reading(
     process = context.Process(  # type: ignore[attr-defined] # of every context but the base
         target=read_and_send,
         args=(theirs, run, salvage, watched),
-        kwargs={"cache": cache},
+        kwargs={"cache": cache, "needed": needed},
         daemon=True,
     )
     process.start()
@@ -70,6 +73,7 @@ def read_and_send(
     watched: bool,  # noqa: FBT001
     *,
     cache: TraceCache | None = None,
+    needed: Needed = None,
 ) -> None:
     """Read one run and send it back; this is the whole life of a process.
 
@@ -85,11 +89,11 @@ def read_and_send(
         except Exception as err:  # noqa: BLE001 - raised again where the result is waited for
             connection.send(err)
         else:
-            _send(connection, trace)
+            _send(connection, trace, needed)
 
 
-def _send(connection: Connection, trace: Trace) -> None:
-    tables = [rank.kernels for rank in trace.ranks]
+def _send(connection: Connection, trace: Trace, needed: Needed) -> None:
+    tables = [rank.kernels if not needed or needed(rank) else None for rank in trace.ranks]
     ranks = tuple(replace(rank, kernels=None) for rank in trace.ranks)
     forms = tuple(
         None

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -206,3 +207,24 @@ def test_what_is_kept_is_recalled_here_and_the_rest_is_read_there(tmp_path, monk
     with Readers([[run] for run in runs], worthwhile=1, cache=cache) as reading:
         assert not reading._reading
         assert list(reading.traces()) == plain
+
+
+@pytest.mark.usefixtures("_each_start")
+def test_events_that_nobody_needs_are_not_sent(tmp_path):
+    runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3)]
+    with Readers([[run] for run in runs], worthwhile=0, needed=_is_long) as reading:
+        first, second = (trace.ranks[0] for trace in reading.traces())
+    assert first == read_trace([runs[0]]).ranks[0]
+    assert second == replace(read_trace([runs[1]]).ranks[0], kernels=None)
+
+
+def _is_long(rank):
+    return rank.count > 3
+
+
+@pytest.mark.usefixtures("_each_start")
+def test_something_is_made_of_each_run_in_their_order(tmp_path):
+    runs = [trace_file(tmp_path / f"{count}.json", count) for count in (5, 3, 4)]
+    for worthwhile in (0, 1 << 40):
+        with Readers([[run] for run in runs], worthwhile=worthwhile) as reading:
+            assert list(reading.made_of_each(lambda trace: trace.count)) == [5, 3, 4]

@@ -113,13 +113,3 @@ def test_damage_is_ignored_and_written_again(kept):
     entry.write_bytes(good[:-9])
     rules_in_force(kept=kept)
     assert entry.read_bytes() == good
-
-
-@pytest.mark.usefixtures("rule_file")
-def test_what_was_kept_is_used_where_nothing_may_be_kept(kept, parsed):
-    plain = rules_in_force(kept=kept, keep=False)
-    assert not kept.path.exists()
-    rules_in_force(kept=kept)
-    before = len(parsed)
-    assert rules_in_force(kept=kept, keep=False) == plain
-    assert len(parsed) == before
