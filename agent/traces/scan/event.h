@@ -36,8 +36,9 @@ static int as_integer(Piece text, int64_t *found) {
 
 /* Microseconds with at most three decimals -> nanoseconds. */
 static int as_nanoseconds(Piece text, int64_t *found) {
+    if (!text.size) return 0;
     Place p = text.at, end = p + text.size;
-    int negative = text.size > 0 && *p == '-', decimals = 0;
+    int negative = *p == '-', decimals = 0;
     int64_t sum = 0;
     p += negative;
     Place first = p;

@@ -190,6 +190,12 @@ static int read_events(Block *block) {
 
 /* ---- pieces of text -> ids ---- */
 
+/* A kernel has one text that may be new; an operator has two, as has a launch. */
+static int has_room_for_texts(const Block *block) {
+    const int64_t *n = block->counts;
+    return n[KERNELS] + 2 * (n[SPANS] + n[LAUNCHES]) <= FRESH_ROWS;
+}
+
 static int name_pieces(Block *block, int table, int64_t n_rows, int64_t *at, const int64_t *sizes,
                        const int64_t *second_at, const int64_t *second_sizes) {
     Columns *columns = &block->scanner->columns;
@@ -258,7 +264,7 @@ int64_t *scanner_columns(Scanner *scanner) { return (int64_t *)&scanner->columns
 /* Reads `[event, event, ...]`, with a NUL at text[size]; gives 0 for a block that is refused. */
 int scanner_scan(Scanner *scanner, const uint8_t *text, int64_t size) {
     Block block = {scanner, text, text + size, {0}};
-    if (scanner->out_of_memory || !read_events(&block)) return 0;
+    if (scanner->out_of_memory || !read_events(&block) || !has_room_for_texts(&block)) return 0;
     if (!name_rows(&block)) {
         scanner->out_of_memory = 1; /* ids were given that nobody learned of */
         return 0;

@@ -144,6 +144,17 @@ def test_more_events_than_there_are_rows_are_left_to_python(scanned: ScannedBloc
     assert refused(scanned, f"[{', '.join([KERNEL] * 8_193)}]")
 
 
+def test_more_new_texts_than_there_is_room_for_are_left_to_python(scanned: ScannedBlocks) -> None:
+    launch = OPERATOR.replace('"cpu_op"', '"cuda_runtime"')
+    events = [
+        event.replace('"name": "', f'"name": "{at} ').replace('"tid": 2', f'"tid": "{kind} {at}"')
+        for at in range(8_192)
+        for kind, event in enumerate((KERNEL, OPERATOR, launch))
+    ]
+    assert refused(scanned, f"[{', '.join(events)}]")
+    assert scanned.take(f"[{', '.join(events[:16_384])}]".encode()) == 16_384
+
+
 def test_more_names_than_the_tables_hold_at_first_keep_their_own(
     scanned: ScannedBlocks, collector: Collector
 ) -> None:
