@@ -6,7 +6,6 @@ written is as good as not there.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Iterable
@@ -93,6 +92,8 @@ def digest_of_files(paths: Iterable[Path]) -> str:
     Raises:
         OSError: one cannot be read.
     """
+    import hashlib  # only here: with all of OpenSSL it takes a while
+
     hashed = hashlib.sha256()
     for path in paths:
         content = path.read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from agent.core.kernels import (
 from agent.traces.steps import steps_at
 from agent.traces.vectors import as_vector, blocks, counts_by, least_by, most_by, sums_by
 
-_MOST_SUMS: Final = 4_000_000
-"""Signatures times steps: more than these are slower to add up than the events of most traces."""
+_FEW_SUMS, _SUMS_PER_EVENT = 100_000, 3
+"""Signatures times steps: more take more time and memory than the events themselves."""
+
+_EXACT = 1 << 53
+"""Below it, sums of whole numbers are exact as floats, in which numpy adds three times as fast."""
 
 
 def sum_by_signature(table: KernelTable) -> dict[Signature, SignatureStats]:
@@ -38,31 +41,38 @@ def sum_by_signature(table: KernelTable) -> dict[Signature, SignatureStats]:
 
 def with_step_times(rank: RankTrace) -> RankTrace:
     """Give a rank with how long each signature ran in each step, where that is worth its memory."""
-    table, n_signatures, n_steps = rank.kernels, len(rank.stats), len(rank.steps)
+    table, n_steps = rank.kernels, len(rank.steps)
+    if table is None or not n_steps or table.signatures != tuple(rank.stats):
+        return rank
+    most_sums = max(_FEW_SUMS, _SUMS_PER_EVENT * len(table))
     total_ns = sum(stats.time_ns for stats in rank.stats.values())
     if (
-        table is None
-        or not 0 < n_signatures * n_steps <= _MOST_SUMS
-        or total_ns > np.iinfo(np.int64).max
-        or table.signatures != tuple(rank.stats)
+        len(rank.stats) * n_steps > most_sums
+        or total_ns >= _EXACT
         or in_order(rank.steps) != list(rank.steps)
     ):
         return rank
     width = -(-total_ns.bit_length() // 8) or 1
-    sums = _sums_by_step(table, rank).view(np.uint8).reshape(n_signatures, n_steps, 8)
-    packed = sums[:, :, :width].tobytes()
-    return replace(rank, summed=StepTimes(rank.steps, rank.stats, width, packed))
+    columns = (
+        column.astype("<i8").view(np.uint8).reshape(n_steps, 8)[:, :width].tobytes()
+        for column in _sums_by_step(table, rank).T
+    )
+    return replace(rank, summed=StepTimes(rank.steps, rank.stats, width, b"".join(columns)))
 
 
 def _sums_by_step(table: KernelTable, rank: RankTrace) -> np.ndarray[Any, Any]:
-    """Add durations by signature and step; what is in no step goes to a place after the last."""
-    n_columns = len(rank.steps) + 1
+    """Add durations by step and signature; those of a block of events are of few steps."""
     ids, starts = as_vector(table.signature_id), as_vector(table.start_ns)
-    durations, sums = as_vector(table.duration_ns), np.zeros(len(rank.stats) * n_columns, "<i8")
+    durations, sums = as_vector(table.duration_ns), np.zeros(len(rank.steps) * len(rank.stats))
     for block in blocks(len(table)):
-        step = steps_at(rank.steps, starts[block]) % n_columns
-        np.add.at(sums, ids[block].astype(np.int64) * n_columns + step, durations[block])
-    return np.ascontiguousarray(sums.reshape(-1, n_columns)[:, :-1])
+        step = steps_at(rank.steps, starts[block])
+        inside = step >= 0
+        if inside.any():
+            places = step[inside] * len(rank.stats) + ids[block][inside]
+            first = places.min()
+            found = np.bincount(places - first, durations[block][inside])
+            sums[first : first + len(found)] += found
+    return sums.reshape(len(rank.steps), -1)
 
 
 def without(column: array[int], dropped: frozenset[int]) -> array[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +49,8 @@ def _parse(text: str, source: str, *, shipped: bool) -> RuleSet:
 
 def _kept_name(text: str, source: str, *, shipped: bool) -> str:
     """Name what a text means to this very code, beside the rule files it may extend."""
+    import hashlib
+
     package = Path(__file__).parent.parent
     code = [path for part in ("core", "ruleset") for path in sorted((package / part).glob("*.py"))]
     meant_by = digest_of_files([*code, *sorted(bundled_folder("rules").glob("*.toml"))])

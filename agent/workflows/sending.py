@@ -16,13 +16,15 @@ from dataclasses import dataclass, fields, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent.core.kernels import KernelTable, RankTrace, Signature, Trace
 from agent.errors import TraceError
-from agent.traces.cache import TraceCache
 from agent.traces.inflate import ReadProgress
 from agent.traces.reader import read_trace
+
+if TYPE_CHECKING:
+    from agent.traces.cache import TraceCache
 
 Needed = Callable[[RankTrace], bool] | None
 """Tells of which ranks the events are sent back, too; None: of all."""
