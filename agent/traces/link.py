@@ -21,7 +21,7 @@ import numpy as np
 
 from agent.core.kernels import GraphReplays
 from agent.traces.columns import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanTimes
-from agent.traces.vectors import Mask, Vector, as_vector, blocks, total
+from agent.traces.vectors import Mask, Vector, as_vector, blocks, look_up, total
 
 _SPARSE = 8
 """Ids spread wider than this per entry are looked up in order instead of in a dense table."""
@@ -111,12 +111,13 @@ def link_launches(rank: RankColumns) -> Links:
     launch_of = _launches_of(rank, index)
     flags = as_vector(rank.launches.flags)
     is_graph = (flags & GRAPH) != 0
-    replayed: Mask = np.append(is_graph, False)[launch_of]
+    replayed = look_up(np.append(is_graph, False), launch_of)
     by_enclosure = _repeats_correlation(
         as_vector(kernels.correlation), as_vector(kernels.external_id)
     )
-    operator: Vector = np.full(len(launch_of), UNKNOWN, np.int32)
-    if not by_enclosure:
+    if by_enclosure:
+        operator: Vector = np.full(len(launch_of), UNKNOWN, np.int32)
+    else:
         operator = _operators_by_id(rank, launch_of, replayed)
     _fill_by_enclosure(rank, launch_of, replayed, operator)
     graphs = set(np.flatnonzero(is_graph).tolist())

@@ -16,7 +16,7 @@ from agent.core.kernels import ClippedTotal
 from agent.traces.columns import KernelColumns
 from agent.traces.events import KERNEL
 from agent.traces.numbers import INT64_MAX
-from agent.traces.vectors import Mask, Vector, as_vector, blocks
+from agent.traces.vectors import Mask, Vector, as_vector, blocks, in_groups
 
 LEGAL_OVERLAP_NS = 5_000
 """Programmatic dependent launch lets neighbours on a stream overlap by under 5 us each."""
@@ -110,12 +110,9 @@ def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vec
         digits = map(np.searchsorted, known, (column[block] for column in columns))
         number = np.ravel_multi_index(tuple(digits), sizes)
         codes[block] = np.where(usable[block], number, prod(sizes))
-    order = np.argsort(codes, kind="stable").astype(np.int32)  # of small integers: in one pass
-    numbers = np.unique(codes)
-    begins = np.searchsorted(codes[order], numbers)
-    for number, events in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
-        if number < prod(sizes):
-            place = np.unravel_index(number, sizes)
+    for code, events in in_groups(codes):
+        if code < prod(sizes):
+            place = np.unravel_index(code, sizes)
             device, stream, work = (int(one[at]) for one, at in zip(known, place, strict=True))
             yield (device, stream, work), events
 

@@ -108,7 +108,7 @@ def _replays(links: Links) -> list[tuple[str, str]]:
 
 def _unlaunched(rank: RankColumns, links: Links) -> list[tuple[str, str]]:
     missing = int(np.count_nonzero(links.launch == UNKNOWN))
-    if not missing or not len(rank.launches.flags):
+    if not missing or not len(rank.launches.start_ns):
         return []
     return [("TR051", f"{missing} of {_events(len(links.launch))} have no launch in the trace")]
 

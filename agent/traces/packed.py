@@ -12,6 +12,7 @@ from agent.traces.vectors import Vector
 
 _BLOCK = 16_384
 _LEVEL = 1
+_NARROW = np.iinfo(np.int32)
 
 
 class PackedColumn:
@@ -20,6 +21,7 @@ class PackedColumn:
     def __init__(self) -> None:
         self._open = array("q")
         self._blocks: list[bytes] = []
+        self._is_narrow = True
 
     def __len__(self) -> int:
         """Give how many there are."""
@@ -31,14 +33,18 @@ class PackedColumn:
         Raises:
             OverflowError: one does not fit in 64 bits.
         """
-        self._open.frombytes(np.asarray(values, np.int64).tobytes())
+        added = np.asarray(values, np.int64)
+        self._is_narrow &= not len(added) or bool(
+            _NARROW.min <= added.min() and added.max() <= _NARROW.max
+        )
+        self._open.frombytes(added.tobytes())
         while len(self._open) >= _BLOCK:
             self._blocks.append(_pack(self._open[:_BLOCK]))
             self._open = self._open[_BLOCK:]
 
     def unpacked(self) -> array[int]:
-        """Give all of them."""
-        values = array("q", bytes(8 * len(self)))
+        """Give all of them, in 32 bits each if they fit."""
+        values = array("i" if self._is_narrow else "q", [0]) * len(self)
         view = np.asarray(values)
         for number, block in enumerate(self._blocks):
             view[number * _BLOCK : (number + 1) * _BLOCK] = _unpack(block)

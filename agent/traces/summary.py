@@ -25,7 +25,7 @@ from agent.core.kernels import (
 from agent.core.proposals import Finding
 from agent.traces import odd
 from agent.traces.collect import Collector
-from agent.traces.columns import UNKNOWN, RankColumns, SpanColumns
+from agent.traces.columns import UNKNOWN, LaunchColumns, RankColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.kernel_table import sum_by_signature, without
@@ -40,7 +40,7 @@ from agent.traces.ranks import (
     stem_of,
 )
 from agent.traces.steps import Launched, place_steps
-from agent.traces.vectors import Vector, as_vector, distinct
+from agent.traces.vectors import Vector, as_vector, blocks, distinct
 from agent.traces.walk import readable
 
 _WORK: Final[Mapping[int, GpuWork]] = {KERNEL: "kernel", MEMCPY: "memcpy", MEMSET: "memset"}
@@ -142,6 +142,7 @@ def _summarise_rank(
 def _forget_spans(rank: RankColumns) -> None:
     """Drop what only led to the links: spans of operators and ids are a third of the memory."""
     rank.operators = SpanColumns(rank.operators.what)
+    rank.launches = LaunchColumns(start_ns=rank.launches.start_ns)
     rank.kernels.external_id = array("q")
 
 
@@ -172,7 +173,8 @@ def _sign(
     ordered = sorted(set(signatures))
     number = {signature: at for at, signature in enumerate(ordered)}
     renumber = np.array([number[signature] for signature in signatures], np.uint32)
-    np.take(renumber, as_vector(ids), out=as_vector(ids))
+    for block in blocks(len(ids)):
+        as_vector(ids)[block] = renumber[as_vector(ids)[block]]
     return tuple(ordered), ids
 
 

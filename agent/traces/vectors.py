@@ -30,6 +30,14 @@ def as_vector(column: array[int]) -> Vector:
     return np.asarray(column)
 
 
+def look_up(values: NDArray[Any], places: Vector) -> NDArray[Any]:
+    """Give the value at each place, by blocks: numpy would make 64 bits of all places first."""
+    found = np.empty(len(places), values.dtype)
+    for block in blocks(len(places)):
+        found[block] = values[places[block]]
+    return found
+
+
 def total(values: Vector, chosen: Mask) -> int:
     """Add the chosen of some non-negative values; exact, whatever they add up to."""
     low = high = 0
@@ -63,10 +71,33 @@ def distinct(codes: Callable[[slice], Vector], length: int) -> tuple[list[int], 
     """
     of_blocks = [np.unique(codes(block)) for block in blocks(length)]
     known = np.unique(np.concatenate(of_blocks)) if of_blocks else np.empty(0, np.int64)
-    places = array("I", bytes(4 * length))
+    places = array("I", [0]) * length
     for block in blocks(length):
         as_vector(places)[block] = np.searchsorted(known, codes(block))
     return known.tolist(), places
+
+
+def in_groups(codes: Vector) -> Iterator[tuple[int, Vector]]:
+    """Give each distinct code, in order, with the places where it stands, in order.
+
+    A counting sort by blocks: an `argsort` of them all takes sixteen bytes for each.
+    """
+    known = np.unique(codes)
+    counts = np.zeros(len(known), np.int64)
+    for block in blocks(len(codes)):
+        counts += np.bincount(np.searchsorted(known, codes[block]), minlength=len(known))
+    ends = np.cumsum(counts)
+    begins = ends - counts
+    free, places = begins.copy(), np.empty(len(codes), np.int32)
+    for block in blocks(len(codes)):
+        groups = np.searchsorted(known, codes[block])
+        order = np.argsort(groups, kind="stable")
+        groups = groups[order]
+        before = np.arange(len(order)) - np.searchsorted(groups, groups)
+        places[free[groups] + before] = order + block.start
+        free += np.bincount(groups, minlength=len(known))
+    for code, begin, end in zip(known.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        yield code, places[begin:end]
 
 
 def least_by(groups: Vector, values: Vector, n_groups: int) -> list[int]:

@@ -274,3 +274,22 @@ def test_many_keys_beside_the_events_are_read_one_by_one(monkeypatch: pytest.Mon
     found = document.read_document(chunks, lambda events: None)
     assert (len(found.metadata), found.metadata["last"]) == (20_002, 12)
     assert decoded < 100 * len(text)
+
+
+def test_kernels_without_a_launch_among_those_that_have_one_are_told(tmp_path):
+    launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1}
+    kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7}
+    events = [
+        {**launch, "ts": 1, "dur": 1, "args": {"correlation": 1}},
+        {**kernel, "ts": 2, "dur": 1, "args": {"correlation": 1, "stream": 7}},
+        {**kernel, "ts": 4, "dur": 1, "args": {"correlation": 2, "stream": 7}},
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(events))
+    (finding,) = read_trace(path).ranks[0].findings
+    assert (finding.code, finding.message) == (
+        "TR051",
+        "1 of 2 GPU events have no launch in the trace",
+    )
+    path.write_text(json.dumps(events[1:]))
+    assert not read_trace(path).ranks[0].findings

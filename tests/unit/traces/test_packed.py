@@ -25,7 +25,7 @@ def test_what_was_put_in_comes_out(n_values: int, largest: int) -> None:
         at += size
     assert len(column) == n_values
     assert list(column.unpacked()) == values
-    assert list(column.unpacked()) == values
+    assert column.unpacked() == column.unpacked()
 
 
 def test_the_ends_of_64_bits_are_kept() -> None:
@@ -43,3 +43,12 @@ def test_even_steps_take_a_byte_or_two_each() -> None:
     column = PackedColumn()
     column.append([7_000 + 24_000 * at + at % 3 for at in range(163_840)])
     assert sum(map(len, column._blocks)) < 2 * 163_840
+
+
+@pytest.mark.parametrize(("value", "code"), [(2**31 - 1, "i"), (2**31, "q"), (-(2**31) - 1, "q")])
+def test_what_fits_in_32_bits_takes_32(value: int, code: str) -> None:
+    column = PackedColumn()
+    column.append([1, value])
+    column.append([])
+    assert column.unpacked() == array(code, [1, value])
+    assert column.unpacked().typecode == code

@@ -7,11 +7,12 @@ import sys
 from array import array
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.traces.numbers import LARGEST_NS
-from agent.traces.vectors import as_vector, distinct, least_by, most_by, sums_by, total
+from agent.traces.vectors import as_vector, distinct, in_groups, least_by, most_by, sums_by, total
 
 TIMES = st.integers(0, LARGEST_NS)
 GROUPED = st.lists(st.tuples(st.integers(0, 4), TIMES), max_size=50)
@@ -61,3 +62,13 @@ def test_what_reads_no_trace_does_not_import_numpy():
     modules = "agent.cli, agent.workflows.diff, agent.workflows.readers, agent.compare.table"
     code = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("n_codes", [1, 3, 300, 40_000])
+@pytest.mark.parametrize("length", [0, 1, 1_000, 65_536, 140_000])
+def test_groups_hold_the_places_of_their_code(n_codes: int, length: int) -> None:
+    codes = np.random.default_rng(length).integers(0, n_codes, length).astype(np.uint16)
+    expected: dict[int, list[int]] = {}
+    for place, code in enumerate(codes.tolist()):
+        expected.setdefault(code, []).append(place)
+    assert {code: places.tolist() for code, places in in_groups(codes)} == expected
