@@ -89,7 +89,7 @@ class IdIndex:
             return np.where(self._ids[at] == values, self._positions[at], UNKNOWN)
         beyond = len(self._positions) - 1
         inside = (values >= self._low) & (values < self._low + beyond)
-        return self._positions[np.where(inside, values - self._low, beyond)]
+        return self._positions[np.where(inside, values.astype(np.int64) - self._low, beyond)]
 
 
 def _repeated(ids: Vector, positions: Vector) -> dict[int, list[int]]:

@@ -134,6 +134,22 @@ def test_a_correlation_that_comes_again_belongs_to_the_last_launch_before(
     assert rank.replays.kernels_per_launch == (2,)
 
 
+@pytest.mark.parametrize("wide", [5 << 30, -(5 << 30)])
+def test_ids_of_more_than_32_bits_on_one_side_alone_are_found_or_not(
+    tmp_path: Path, wide: int
+) -> None:
+    events = [
+        op("aten::near", 0, 50, external=3),
+        op("aten::far", 100, 50, external=5 << 30),
+        launch(10, 5 << 30),
+        launch(110, 6),
+        kernel("a", 200, 6, external=3),
+    ]
+    assert ops(read(tmp_path, events)) == {"a": "aten::near"}
+    assert ops(read(tmp_path, [*events[1:3], kernel("b", 200, 6)])) == {"b": ""}
+    assert ops(read(tmp_path, [*events[:1], launch(10, 6), kernel("c", 200, wide)])) == {"c": ""}
+
+
 def test_a_graph_launch_under_two_names_is_one(tmp_path: Path, backwards: bool) -> None:
     """The runtime's call and the driver's inside it share their correlation."""
     events = []
