@@ -30,6 +30,7 @@ _MOST_REFUSALS: Final = 64
 
 TakeText = Callable[[bytes], int | None]
 
+_FRAME: Final = f'"{FRAME_CATEGORY}"'.encode()
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _EVENTS: Final = msgspec.json.Decoder(list[Event])
@@ -339,7 +340,9 @@ class _Reader:
         text = self.window.block(self.separator) if self.separator else b""
         ways = (self._take_text, self._skip_frames, self._take_typed)
         if not text or not any(takes(text) for takes in ways):
+            self.frames_expected = False
             return False
+        self.frames_expected = self.skip_frames and _FRAME in text[-_VALUE_BYTES:]
         self.window.drop_block(len(text), self.separator)
         return True
 
@@ -359,14 +362,14 @@ class _Reader:
         """Count a block of nothing but Python frames; False when it holds anything else.
 
         In traces with stacks four fifths of the file are frames in one run, and a type with their
-        category alone decodes twice as fast: it is tried after a block that ended in a frame.
+        category alone decodes twice as fast: it is tried after a block that seems to end in a
+        frame, whoever took that one, so that what becomes of a faulty block is the same.
         """
         if not self.frames_expected:
             return False
         try:
             n_frames = len(_FRAMES.decode(text))
         except (msgspec.DecodeError, RecursionError):
-            self.frames_expected = False
             return False
         if not text.isascii() and not _is_utf8(text):
             return False
@@ -382,7 +385,6 @@ class _Reader:
         if not text.isascii() and not _is_utf8(text):
             return False
         self._take(events)
-        self.frames_expected = self.skip_frames and events[-1].cat == FRAME_CATEGORY
         return True
 
     def _account(self, block: Block) -> None:

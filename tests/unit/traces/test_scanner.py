@@ -195,6 +195,18 @@ def test_a_file_reads_the_same_without_a_scanner(
     assert read_kineto(path, "trace.json") == ranks
 
 
+def test_a_faulty_frame_is_judged_alike_whoever_took_the_block_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = KERNEL.replace('"kernel"', '"python_function"')
+    twice = frame.replace('"name": "k"', '"name": 3, "name": "k"')
+    path = tmp_path / "trace.json"
+    path.write_text(f"[{', '.join([KERNEL, *[frame] * 6_000, twice, frame])}]")
+    ranks = read_kineto(path, "trace.json")
+    monkeypatch.setattr(kineto, "scanned_blocks", lambda _: None)
+    assert read_kineto(path, "trace.json") == ranks
+
+
 def test_a_library_of_another_version_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
