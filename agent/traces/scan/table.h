@@ -71,7 +71,7 @@ static int grow(Table *table) {
 /* Gives the number of a pair of pieces, or -1 where there is no memory; tells whether it is new. */
 static int64_t number_of(Table *table, Piece first, Piece second, int *is_new) {
     uint64_t hash = hash_of(first, table->seed);
-    if (second.size) hash = fold(hash ^ hash_of(second, table->seed), table->seed | 1);
+    if (second.size) hash = hash_of(second, hash);
     *is_new = 0;
     if ((uint64_t)table->n_entries * 2 >= table->n_slots && !grow(table)) return -1;
     uint64_t at = hash & (table->n_slots - 1);

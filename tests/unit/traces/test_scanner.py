@@ -245,9 +245,10 @@ def _mutated(rng: random.Random, text: bytes) -> bytes:
     return bytes(changed)
 
 
-def test_no_text_makes_the_scanner_read_or_write_where_it_must_not(tmp_path: Path) -> None:
-    """Checked by the compiler's own sanitizers, on blocks that stand alone in memory."""
-    driver = tmp_path / "driver"
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scanner under the compiler's own sanitizers, on blocks that stand alone in memory."""
+    driver = tmp_path_factory.mktemp("scan") / "driver"
     flags = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     compiler = shutil.which("cc")
     if compiler is None:
@@ -258,6 +259,19 @@ def test_no_text_makes_the_scanner_read_or_write_where_it_must_not(tmp_path: Pat
     if built.returncode and "asan" in built.stderr + built.stdout:
         pytest.skip("the compiler has no sanitizers")
     assert built.returncode == 0, built.stderr
+    return driver
+
+
+def drive(driver: Path, blocks: list[bytes]) -> tuple[int, int, int]:
+    """Scan blocks; give how many were taken, of how many, and the longest search for a text."""
+    packed = b"".join(len(block).to_bytes(8, sys.byteorder) + block for block in blocks)
+    ran = subprocess.run([str(driver)], input=packed, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr.decode()
+    taken, total, longest = map(int, ran.stdout.split())
+    return taken, total, longest
+
+
+def test_no_text_makes_the_scanner_read_or_write_where_it_must_not(driver: Path) -> None:
     rng = random.Random(5)
     blocks = []
     for at in range(3_000):
@@ -269,9 +283,17 @@ def test_no_text_makes_the_scanner_read_or_write_where_it_must_not(tmp_path: Pat
         raw = write(events[: rng.randrange(1, 8)], style)
         block = raw[raw.index(b"[") : raw.rindex(b"]") + 1]
         blocks.append(_mutated(rng, block))
-    packed = b"".join(len(block).to_bytes(8, sys.byteorder) + block for block in blocks)
-    ran = subprocess.run([str(driver)], input=packed, capture_output=True, check=False)
-    assert ran.returncode == 0, ran.stderr.decode()
-    taken, total = map(int, ran.stdout.split())
+    taken, total, _ = drive(driver, blocks)
     assert total == len(blocks)
     assert 0 < taken < total
+
+
+@pytest.mark.parametrize("types", ['"op {}"', '["{}"]', '"op"'])
+def test_operators_cannot_be_named_so_that_their_search_is_long(driver: Path, types: str) -> None:
+    events = [
+        OPERATOR.replace('"aten::mm"', f'"op {at}"').replace('["float", ""]', types.format(at))
+        for at in range(4_000)
+    ]
+    taken, _, longest = drive(driver, [f"[{', '.join(events)}]".encode()])
+    assert taken == 1
+    assert longest < 200
