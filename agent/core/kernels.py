@@ -41,6 +41,10 @@ class Signature:
     replayed: bool = False
     work: GpuWork = "kernel"
 
+    def __reduce__(self) -> tuple[type[Signature], tuple[object, ...]]:
+        """Send it to another process at once: field by field takes three times as long."""
+        return Signature, (self.name, self.op, self.input_dtypes, self.replayed, self.work)
+
 
 @dataclass(frozen=True, slots=True)
 class SignatureStats:
@@ -50,6 +54,10 @@ class SignatureStats:
     time_ns: int
     min_ns: int
     max_ns: int
+
+    def __reduce__(self) -> tuple[type[SignatureStats], tuple[int, ...]]:
+        """Send it to another process at once, as a signature."""
+        return SignatureStats, (self.count, self.time_ns, self.min_ns, self.max_ns)
 
     def merged(self, other: SignatureStats) -> SignatureStats:
         """Add two disjoint sets of events."""
@@ -326,6 +334,8 @@ class Trace:
     @property
     def stats(self) -> dict[Signature, SignatureStats]:
         """Signature table over all ranks, copies and fills included."""
+        if len(self.ranks) == 1:
+            return dict(self.ranks[0].stats)
         return merge_stats(rank.stats for rank in self.ranks)
 
     @property

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import fields
+
 import pytest
 
-from agent.core.kernels import FrameUse
+from agent.core.kernels import FrameUse, KernelName, Signature, SignatureStats
 
 
 @pytest.mark.parametrize(
@@ -38,3 +42,20 @@ from agent.core.kernels import FrameUse
 )
 def test_a_frame_is_in_the_file_whose_path_ends_alike(seen: str, path: str, same: bool) -> None:
     assert FrameUse(seen, 1, "forward", 0, 1).is_in(path) is same
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Signature(KernelName("k"), "aten::copy_", ("float", "int"), replayed=True, work="memcpy"),
+        SignatureStats(3, 60, 10, 30),
+    ],
+)
+def test_what_is_sent_to_another_process_has_every_field(value: object) -> None:
+    plain = (
+        Signature(KernelName("")) if isinstance(value, Signature) else SignatureStats(0, 0, 0, 0)
+    )
+    for field in fields(plain):
+        assert getattr(value, field.name) != getattr(plain, field.name)
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert copy.deepcopy(value) == value
