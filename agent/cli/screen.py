@@ -120,9 +120,9 @@ def show_traceback() -> None:
 
 def result_width() -> int:
     """Give the columns for text on stdout: the terminal's, or 80 in a pipe; COLUMNS wins."""
-    import shutil
-
     fallback = (PIPE_WIDTH, 24)
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+        import shutil
+
         return max(MIN_WIDTH, shutil.get_terminal_size(fallback).columns)
     return PIPE_WIDTH

@@ -16,7 +16,6 @@ be judged has not passed.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -134,6 +133,8 @@ def _subject(expression: str, start: int, categories: set[str]) -> str:
     written = match.group() if match else ""
     if not written:
         raise _wrong(expression, start, f"expected {', '.join(_KEYWORDS)} or a category")
+    import difflib  # only here: a gate that means something needs no help
+
     close = difflib.get_close_matches(written, known, 1)
     meant = f', did you mean "{close[0]}"?' if close else ""
     raise _wrong(expression, start, f"no such measure or category{meant}")

@@ -28,7 +28,6 @@ from agent.compare.comparable import comparability_findings, unresolved_findings
 from agent.compare.impact import Against, Impact, by_effect, category_impacts, kernel_impacts
 from agent.compare.ledger import Ledger, build_ledger
 from agent.compare.noise import Noise, measure_noise
-from agent.compare.notebook import notebook_html
 from agent.compare.notes import hidden_findings, work_findings
 from agent.compare.phases import By, as_by, split
 from agent.compare.repeats import distinct_runs
@@ -118,6 +117,8 @@ class TraceDiff(Tabular):
 
     def _repr_html_(self) -> str:
         """Show the category table in a notebook."""
+        from agent.compare.notebook import notebook_html  # only here: elsewhere no HTML is made
+
         return notebook_html(
             self.findings,
             self.categories,

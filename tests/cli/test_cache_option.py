@@ -66,6 +66,24 @@ def test_a_label_from_the_cache_is_the_same_to_the_byte(form, pair, capsys, monk
     assert written == (Path("run.profile").read_bytes() if "-o" in form else b"")
 
 
+SLOW = ("numpy", "pydantic", "multiprocessing", "rich", "tomllib")
+
+
+def test_a_diff_from_the_cache_loads_nothing_that_reads(pair):
+    code = (
+        "import sys; from agent.traces import cache; real = cache.user_cache;"
+        "cache.user_cache = lambda: cache.TraceCache(real().folder, smallest=0);"
+        "from agent.cli import main; main(['diff', 'base', 'new', '-o', 'report.md']);"
+        f"print(*(name for name in {SLOW!r} if name in sys.modules))"
+    )
+    loaded = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+        loaded.append(set(done.stdout.decode().split()))
+    assert loaded[0] >= {"numpy", "pydantic", "tomllib"}
+    assert loaded[1] == set()
+
+
 def _not_again(*_, **__):
     raise AssertionError("this file was kept")
 
