@@ -159,8 +159,8 @@ class StepTimes:
     """How long each signature ran in each step: a column of numbers for each, packed to be added.
 
     A column is one large integer in `width` bytes a step, little-endian. Adding such integers adds
-    the times of all steps at once: no step's sum outgrows the time of all events, for which `width`
-    is enough.
+    the times of all steps at once: no sum outgrows its step, since `width` is enough for the time
+    of all events of the longest one.
 
     Attributes:
         steps, stats: the very steps and signature table of the rank they were summed for.

@@ -52,10 +52,11 @@ def with_step_times(rank: RankTrace) -> RankTrace:
         or in_order(rank.steps) != list(rank.steps)
     ):
         return rank
-    width = -(-total_ns.bit_length() // 8) or 1
+    sums = _sums_by_step(table, rank)
+    width = -(-int(sums.sum(axis=1).max()).bit_length() // 8) or 1
     columns = (
         column.astype("<i8").view(np.uint8).reshape(n_steps, 8)[:, :width].tobytes()
-        for column in _sums_by_step(table, rank).T
+        for column in sums.T
     )
     return replace(rank, summed=StepTimes(rank.steps, rank.stats, width, b"".join(columns)))
 
