@@ -25,12 +25,15 @@ MAX_EVENT_BYTES: Final = 16_777_216
 _VALUE_BYTES: Final = 512
 """How much is decoded at first to find where a metadata value ends; few are longer."""
 
+_FRAME: Final = f'"{FRAME_CATEGORY}"'.encode()
+_LAST_BYTES: Final = 512
+"""How much of a block's end is looked at to tell whether it ends in a frame."""
+
 _MOST_REFUSALS: Final = 64
 """Refusals in a row, after which a file is taken for one of a kind that is always refused."""
 
 TakeText = Callable[[bytes], int | None]
 
-_FRAME: Final = f'"{FRAME_CATEGORY}"'.encode()
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _EVENTS: Final = msgspec.json.Decoder(list[Event])
@@ -342,7 +345,7 @@ class _Reader:
         if not text or not any(takes(text) for takes in ways):
             self.frames_expected = False
             return False
-        self.frames_expected = self.skip_frames and _FRAME in text[-_VALUE_BYTES:]
+        self.frames_expected = self.skip_frames and _FRAME in text[-_LAST_BYTES:]
         self.window.drop_block(len(text), self.separator)
         return True
 
