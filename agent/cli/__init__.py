@@ -95,9 +95,12 @@ def _silence_stdout() -> None:
 def run() -> None:
     """Run as a console script.
 
-    The collector of cycles looks rarely: commands are short, and their values hold no cycles. numpy
-    need not start threads for linear algebra that nothing here does.
+    The collector of cycles looks rarely: commands are short, and their values hold no cycles. At
+    the end it looks for none: everything goes with the process. numpy need not start threads for
+    linear algebra that nothing here does.
     """
     gc.set_threshold(_COLLECT_EVERY)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    sys.exit(main())
+    code = main()
+    gc.freeze()
+    sys.exit(code)
