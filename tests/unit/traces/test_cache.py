@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -232,6 +233,14 @@ def test_nothing_is_kept_that_is_larger_than_the_cache(tmp_path, kept):
     plain = read_trace([trace])
     assert read_trace([trace], cache=replace(kept, folder=replace(kept.folder, limit=10))) == plain
     assert list(kept.folder.path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+def test_a_file_whose_name_is_no_text_is_read_each_time(tmp_path, kept, reads):
+    trace = put_trace(tmp_path / os.fsdecode(b"a\xff.json"))
+    assert read_trace([trace], cache=kept) == read_trace([trace], cache=kept)
+    assert len(reads) == 2
+    assert not list(kept.folder.path.glob("*.ranks"))
 
 
 def test_small_files_are_not_kept(tmp_path):
