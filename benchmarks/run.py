@@ -1,6 +1,7 @@
 """Time reading and comparing against their floor: inflating the same files with ISA-L, one by one.
 
-    python benchmarks/run.py [--mb 100] [--repeat 3] [--all] [--peers [PYTHON]] [--write] [BASE NEW]
+    python benchmarks/run.py [--mb 100] [--repeat 3] [--all] [--peers [PYTHON]] [--write]
+        [--keep FOLDER | BASE NEW]
 
 Makes traces (`benchmarks/traces.py`) and runs the floor, `label`, `diff --no-cache`, and `diff`
 once more from the cache, in turn, several times over; prints a Markdown table of medians. Read the
@@ -8,7 +9,8 @@ ratios: seconds drift from day to day. Time is the whole command's, start includ
 its processes took, over two since two read at once; memory is the largest process's peak. With two
 traces named, those are measured instead. `--peers` also runs HolisticTraceAnalysis and TraceLens,
 installed into a temporary environment, or found in that of PYTHON. `--write` puts the tables into
-benchmarks/README.md. The targets are for `--mb 1000`.
+benchmarks/README.md; `--keep` leaves the traces in a folder, and finds them there again. The
+targets are for `--mb 1000`.
 """
 
 from __future__ import annotations
@@ -103,17 +105,19 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--all", action="store_true", help="every style and vendor too")
     parser.add_argument("--peers", nargs="?", const="", metavar="PYTHON", help="other tools, too")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the traces there")
     parser.add_argument("--write", action="store_true", help="put the tables into README.md")
     chosen = parser.parse_args()
     if len(chosen.traces) not in {0, 2}:
         parser.error("name two traces, or none")
     with tempfile.TemporaryDirectory(prefix="label-agent-bench-") as folder:
         os.environ["XDG_CACHE_HOME"] = folder
-        pairs = named_pair(chosen.traces) if chosen.traces else made_pairs(chosen, Path(folder))
+        made = chosen.keep or Path(folder)
+        pairs = named_pair(chosen.traces) if chosen.traces else made_pairs(chosen, made)
         table = shown(TITLE, (row(title, pair, chosen.repeat) for title, pair in pairs))
         tables = {"shapes": table}
         if chosen.peers is not None:
-            pair = chosen.traces or make_pair(SHAPES[0], chosen.mb, Path(folder))
+            pair = chosen.traces or make_pair(SHAPES[0], chosen.mb, made)
             python = chosen.peers or peers_python(Path(folder))
             tables["peers"] = shown(PEER_TITLE, peer_rows(pair, python))
     if chosen.write:
@@ -135,21 +139,32 @@ def named_pair(pair: Sequence[Path]) -> Iterator[tuple[str, Sequence[Path]]]:
 
 
 def made_pairs(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Sequence[Path]]]:
-    """Make two traces of each shape, and remove them when they were measured."""
+    """Make two traces of each shape, and remove them when they were measured unless kept."""
     for shape in SHAPES + MORE_SHAPES * chosen.all:
         pair = make_pair(shape, chosen.mb, folder)
-        title = " ".join(word for word in shape if word not in {"--mix", "--style", "--vendor"})
-        yield f"{title.replace('--', '')}, {chosen.mb:g} MB", pair
-        for path in pair:
-            path.unlink()
+        yield f"{name_of(shape).replace('-', ' ')}, {chosen.mb:g} MB", pair
+        if not chosen.keep:
+            for path in pair:
+                path.unlink()
+
+
+def name_of(shape: Sequence[str]) -> str:
+    options = {"--mix", "--style", "--vendor"}
+    return "-".join(word.removeprefix("--") for word in shape if word not in options)
 
 
 def make_pair(shape: Sequence[str], mb: float, folder: Path) -> Sequence[Path]:
-    pair = [folder / name for name in ("base.json.gz", "new.json.gz")]
+    """Make a base and a slower run of a shape, where they are not there already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pair = [folder / f"{name_of(shape)}-{mb:g}-{name}.json.gz" for name in ("base", "new")]
     for seed, path in enumerate(pair, 1):
+        if path.exists():
+            continue
         slower = ("--slower", "0.1") if seed == 2 else ()
-        make = (str(HERE / "traces.py"), str(path), "--mb", str(mb), "--seed", str(seed))
+        made = path.with_suffix(".part")
+        make = (str(HERE / "traces.py"), str(made), "--mb", str(mb), "--seed", str(seed))
         subprocess.run([sys.executable, *make, *shape, *slower], check=True)
+        made.rename(path)
     return pair
 
 
