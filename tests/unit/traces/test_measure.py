@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -130,3 +132,33 @@ def test_figures_equal_plain_arithmetic(events, block):
         for ns in range(start, start + duration)
     }
     assert found.busy_ns == len(busy)
+
+
+far = st.tuples(
+    st.integers(0, 60_000), st.integers(0, 20_000), st.integers(0, 3), st.integers(0, 1)
+)
+
+
+@settings(deadline=None)
+@given(st.lists(far, min_size=1, max_size=40), st.integers(1, 5))
+def test_overruns_and_the_widest_gap_equal_plain_arithmetic(events, block):
+    """Each event against the next of its stream, and the holes in what is covered of a device."""
+    events = [(EPOCH + start, *rest) for start, *rest in events]
+    streams: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    devices: dict[int, list[tuple[int, int]]] = {}
+    for start, duration, stream, device in events:
+        streams.setdefault((stream, device), []).append((start, start + duration))
+        devices.setdefault(device, []).append((start, start + duration))
+    past = [
+        end - start
+        for spans in map(sorted, streams.values())
+        for (_, end), (start, _) in pairwise(spans)
+        if end - start > 5_000
+    ]
+    gaps = [0]
+    for spans in map(sorted, devices.values()):
+        ends = accumulate((end for _, end in spans), max)
+        gaps += [start - end for end, (start, _) in zip(ends, spans[1:], strict=False)]
+    found = measure(kernels(*events), block=block)
+    assert (found.clipped.events, found.clipped.excess_ns) == (len(past), sum(past))
+    assert found.widest_gap_ns == max(gaps)
