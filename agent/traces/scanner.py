@@ -75,6 +75,7 @@ class Scanner:
             MemoryError: there is none left.
         """
         self._library = library
+        self._views: dict[str, Vector] = {}
         self._handle = library.scanner_new(int.from_bytes(os.urandom(8), "little"))
         if not self._handle:
             raise MemoryError

@@ -221,6 +221,17 @@ def test_a_library_of_another_version_is_not_used(
     assert scanner.load_library.__wrapped__() is None
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_more_categories_than_there_is_room_for_are_an_error_and_no_more() -> None:
+    library = scanner.load_library()
+    if library is None:
+        pytest.skip("the package was built without a C compiler: there is no scanner to test")
+    with pytest.raises(MemoryError):
+        scanner.Scanner(library, {f"category {at}": 1 for at in range(33)})
+    with pytest.raises(MemoryError):
+        scanner.Scanner(library, {"c" * 32: 1})
+
+
 def test_python_alone_reads_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABEL_AGENT_READER", "python")
     assert scanner.load_library.__wrapped__() is None
