@@ -110,8 +110,10 @@ def _narrow() -> array[int]:
 def append(column: array[int], values: Sequence[int] | Vector) -> None:
     """Append a block of values: as an array they go in at once, in half the time of one by one.
 
+    Those of a numpy array must fit the column's type: they are not looked at.
+
     Raises:
-        OverflowError: a value is no number of the column's type.
+        OverflowError: another value is no number of the column's type.
     """
     if isinstance(values, np.ndarray):
         column.frombytes(values.astype(column.typecode).tobytes())

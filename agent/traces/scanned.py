@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Final
 
 import msgspec
@@ -12,7 +13,7 @@ from agent.traces.columns import UNKNOWN, RankColumns, append, append_ids
 from agent.traces.events import KINDS, Event
 from agent.traces.scanner import CALLS, KERNEL_NAMES, OPERATORS, THREADS, Fresh, Scan, Scanner
 from agent.traces.scanner import load_library as _load_library
-from agent.traces.vectors import Vector
+from agent.traces.vectors import Vector, as_vector
 
 _RARE: Final = msgspec.json.Decoder(list[Event])
 _TEXT: Final = msgspec.json.Decoder(str)
@@ -30,8 +31,8 @@ class ScannedBlocks:
         """Name both; the collector may take other blocks in between."""
         self._collector = collector
         self._scanner = scanner
-        self._ids: list[Vector] = [np.empty(0, np.int64) for _ in range(4)]
-        self._typed = np.empty(0, np.bool_)
+        self._ids: list[array[int]] = [array("q") for _ in range(4)]
+        self._typed = array("B")
 
     def take(self, text: bytes) -> int | None:
         """Add a block and give the number of its events; None, and nothing, where it is refused."""
@@ -57,11 +58,14 @@ class ScannedBlocks:
         return scan.n_events
 
     def _learn(self, fresh: list[Fresh]) -> None:
-        for table in {text.table for text in fresh}:
-            ids = [self._id(text) for text in fresh if text.table == table]
-            self._ids[table] = np.append(self._ids[table], ids)
-        typed = [bool(text.types) for text in fresh if text.table == OPERATORS]
-        self._typed = np.append(self._typed, typed).astype(np.bool_)
+        for text in fresh:
+            self._ids[text.table].append(self._id(text))
+            if text.table == OPERATORS:
+                self._typed.append(bool(text.types))
+
+    def _of(self, table: int, numbers: Vector) -> Vector:
+        """Give the collector's ids for the scanner's numbers."""
+        return as_vector(self._ids[table])[numbers]
 
     def _id(self, fresh: Fresh) -> int:
         """Give what the collector calls it; of a runtime call, its flags."""
@@ -80,7 +84,7 @@ class ScannedBlocks:
         start, duration, name, work, device, stream, correlation, external_id = scanned
         columns = rank.kernels
         rank.negative += int(np.count_nonzero(duration < 0))
-        append(columns.name, self._ids[KERNEL_NAMES][name])
+        append(columns.name, self._of(KERNEL_NAMES, name))
         append(columns.work, work)
         append(columns.start_ns, start)
         append(columns.duration_ns, np.maximum(duration, 0))
@@ -92,23 +96,23 @@ class ScannedBlocks:
     def _add_operators(self, rank: RankColumns, scan: Scan) -> None:
         start, duration, what, external_id, thread = scan.operators
         columns = rank.operators
-        ids = self._ids[OPERATORS][what]
-        rank.shapes += int(np.count_nonzero(self._typed[what]))
+        ids = self._of(OPERATORS, what)
+        rank.shapes += int(np.count_nonzero(as_vector(self._typed)[what]))
         append(columns.what, ids)
         columns.external_id.append(external_id)
         columns.start_ns.append(start)
         columns.end_ns.append(start + np.maximum(duration, 0))
-        columns.thread.append(self._ids[THREADS][thread])
+        columns.thread.append(self._of(THREADS, thread))
 
     def _add_launches(self, rank: RankColumns, scanned: Vector) -> None:
-        flags = self._ids[CALLS][scanned[1]]
+        flags = self._of(CALLS, scanned[1])
         kept = flags != UNKNOWN
         start, _, correlation, external_id, thread = scanned[:, kept]
         columns = rank.launches
         append(columns.start_ns, start)
         append_ids(columns, "correlation", correlation)
         append_ids(columns, "external_id", external_id)
-        append(columns.thread, self._ids[THREADS][thread])
+        append(columns.thread, self._of(THREADS, thread))
         append(columns.flags, flags[kept])
 
 
