@@ -1,9 +1,9 @@
 """The JSON around the events: finds `traceEvents`, reads metadata before and after, cuts blocks.
 
 Three readers share the work. What lies between two event separators goes to the scanner, where one
-was compiled (`agent.traces.scanner`); what that refuses is decoded in one call. A block that decodes
-proves its cuts. Whatever is refused again goes to `agent.traces.careful`, event by event: slower,
-never different.
+was compiled (`agent.traces.scanner`); what that refuses is decoded in one call. A block that
+decodes proves its cuts. Whatever is refused again goes to `agent.traces.careful`, event by event:
+slower, never different.
 """
 
 from __future__ import annotations

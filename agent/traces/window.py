@@ -1,4 +1,4 @@
-"""The part of a file of JSON that is not done with: given in blocks of whole events, or peeked at."""
+"""The part of a file of JSON that is not done with: given in blocks of whole events."""
 
 from __future__ import annotations
 
