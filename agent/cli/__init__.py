@@ -6,13 +6,14 @@ interrupted.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent.cli.screen import print_anything, show_error, show_traceback, talk
+from agent.cli.screen import nowhere, print_anything, show_error, show_traceback, talk
 from agent.errors import LabelAgentError
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ _GO_ON = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; the only place where every error is caught."""
+    if sys.stdout is None:
+        talk("CL002 stdout is closed")
+        talk("hint: give it somewhere to go, a file or /dev/null")
+        return EXIT_FAILED
     print_anything()
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
@@ -61,16 +66,18 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.write(f"{err.format_message()}\n")
         code = EXIT_CLEAN
     except ClickException as err:
-        raise _wrong_usage(err) from None
+        raise _wrong_usage(err, arguments) from None
     sys.stdout.flush()
     return code if isinstance(code, int) else EXIT_CLEAN
 
 
-def _wrong_usage(err: ClickException) -> LabelAgentError:
+def _wrong_usage(err: ClickException, arguments: Sequence[str]) -> LabelAgentError:
+    from agent.cli.app import COMMANDS
     from agent.errors import UsageError
 
     context = getattr(err, "ctx", None)
-    command = context.command_path if context is not None else "label-agent"
+    called = [argument for argument in arguments[:1] if argument in COMMANDS]
+    command = context.command_path if context is not None else " ".join(["label-agent", *called])
     message = err.format_message().rstrip(".")
     return UsageError("CL001", message, hint=f"{command} --help lists the options")
 
@@ -80,7 +87,8 @@ def _unexpected(err: Exception) -> LabelAgentError:
         from agent.errors import UsageError
 
         where = str(err.filename) if err.filename is not None else ""
-        return UsageError("CL002", err.strerror, location=where, hint="check the path and its mode")
+        hint = "free some space" if err.errno == errno.ENOSPC else "check the path and its mode"
+        return UsageError("CL002", err.strerror, location=where, hint=hint)
     text = f"{type(err).__name__}: {err}"
     return LabelAgentError(
         "CL009", f"a bug in label-agent: {text}", hint="run again with --debug and report the trace"
@@ -99,6 +107,8 @@ def run() -> None:
     the end it looks for none: everything goes with the process. numpy need not start threads for
     linear algebra that nothing here does.
     """
+    if sys.stderr is None:  # closed by who started this
+        sys.stderr = nowhere()
     gc.set_threshold(_COLLECT_EVERY)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()

@@ -16,6 +16,19 @@ class _Commands(click.Group):
         del ctx
         return list(COMMANDS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called.
+
+        Raises:
+            NoSuchCommand: there is none of that name; it has those that are nearly named so.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as err:
+            raise click.NoSuchCommand(err.command_name, possibilities=COMMANDS, ctx=ctx) from None
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command: one that is not asked for costs no time."""
         del ctx

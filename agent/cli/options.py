@@ -13,7 +13,23 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 Declare = Callable[[_Command], _Command]
 """What declares an argument or an option of a command: used as `@option` above it."""
 
-FILE = click.Path(path_type=Path)
+
+class _File(click.Path):
+    """A file; an empty name, as of a variable that is not set, is not the current folder."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - as in click
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401 - as in click
+        """Refuse an empty name."""
+        if value == "":
+            self.fail("the name of the file is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = _File(path_type=Path)
 
 
 def text_option(name: str, metavar: str, text: str) -> Declare[Any]:

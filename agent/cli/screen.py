@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 from agent.core.proposals import Finding
 from agent.core.text import shown, shown_block
@@ -74,14 +76,29 @@ def write_file(path: Path, content: bytes) -> None:
             "CL003",
             f"cannot write the result: {err.strerror}",
             location=str(path),
-            hint="give -o a file in a folder that exists and can be written",
+            hint="free some space"
+            if err.errno == errno.ENOSPC
+            else "give -o a file in a folder that exists and can be written",
         ) from err
 
 
 def talk(text: str) -> None:
     """Say something to the person: one line on stderr."""
-    sys.stderr.write(shown(text) + "\n")
-    sys.stderr.flush()
+    _say(shown(text))
+
+
+def _say(text: str) -> None:
+    """Write to stderr; where nothing can be written, the exit code is all there is to say."""
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = nowhere()
+
+
+def nowhere() -> TextIO:
+    """Give a stream that takes everything and keeps nothing."""
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123
 
 
 def talk_findings(findings: Iterable[Finding]) -> None:
@@ -107,15 +124,14 @@ def show_error(err: LabelAgentError) -> None:
 
 def _talk_lines(text: str) -> None:
     """Say something that may have several lines, such as an expression with a caret below."""
-    sys.stderr.write(shown_block(text) + "\n")
-    sys.stderr.flush()
+    _say(shown_block(text))
 
 
 def show_traceback() -> None:
     """Show the traceback of the error being handled."""
     import traceback
 
-    sys.stderr.write(traceback.format_exc())
+    _say(traceback.format_exc())
 
 
 def result_width() -> int:

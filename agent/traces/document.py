@@ -70,6 +70,7 @@ class Document:
         frames: how many of them were Python frames that nobody wanted to see.
         size: bytes of JSON read.
         ended: the document was closed and nothing but white space followed.
+        cut_off: the text ends before that.
     """
 
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -80,6 +81,7 @@ class Document:
     frames: int = 0
     size: int = 0
     ended: bool = False
+    cut_off: bool = False
     skipped: int = 0
     broken: bool = False
     control: int = 0
@@ -130,10 +132,10 @@ class _Reader:
         window, document = self.window, self.document
         try:
             self._top()
-        except DamagedDocument:
+        except DamagedDocument as damaged:
             if not self.salvage or not document.lists:
                 raise
-            document.broken = True
+            document.broken, document.cut_off = True, damaged.truncated
         document.size = window.base + len(window.buffer)
         return document
 

@@ -49,6 +49,7 @@ class ByteStream:
 
     Attributes:
         damage: what ended the stream early, or "".
+        cut_off: the file ends before its data do.
         junk_at: offset of bytes after the last gzip member that are no gzip, or None.
     """
 
@@ -59,6 +60,7 @@ class ByteStream:
         self.path = path
         self.source = source
         self.damage = ""
+        self.cut_off = False
         self.junk_at: int | None = None
         self._chunk = chunk
         self._progress = progress
@@ -97,6 +99,7 @@ class ByteStream:
             if member.needs_input and not stored:
                 stored = file.read(self._step)
                 if not stored:
+                    self.cut_off = True
                     self.damage = f"the gzip stream is cut off at byte {self._read} of the file"
                     return
                 self._advance(len(stored))
@@ -106,8 +109,7 @@ class ByteStream:
                 if self._step > _SMALL_STEP:
                     yield from self._up_to_damage()
                 else:
-                    at = max(0, self._read - self._step)
-                    self.damage = f"the gzip stream is damaged near byte {at} of the file ({err})"
+                    self.damage = _damage(max(0, self._read - self._step), str(err))
                 return
             stored = b""
             if chunk:
@@ -128,7 +130,7 @@ class ByteStream:
             if len(chunk) > known:
                 yield chunk[known:]
             known = max(0, known - len(chunk))
-        self.damage = again.damage
+        self.damage, self.cut_off = again.damage, again.cut_off
 
     def _next_member(self, rest: bytes, file: IO[bytes]) -> bytes:
         """Give the bytes at which the next member starts, or nothing at the end of the file."""
@@ -175,6 +177,12 @@ class ByteStream:
         if self._progress:
             done = min(self._read, self._total)
             self._progress(ReadProgress(self.source, done, self._total))
+
+
+def _damage(at: int, reason: str) -> str:
+    if "checksum" in reason:
+        return "the checksum of the gzip data is wrong: any byte of it may have been altered"
+    return f"the gzip stream is damaged near byte {at} of the file ({reason})"
 
 
 def _not_one_file(n_files: int, source: str) -> TraceError:

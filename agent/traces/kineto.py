@@ -68,6 +68,9 @@ def _damage_error(damaged: DamagedDocument, stream: ByteStream, *, salvage: bool
             _no_list(source, "a list that holds no events") if damaged.event else not_json(source)
         )
     hint = "copy or capture it again" if salvage else SALVAGE_HINT
+    if stream.damage and not stream.cut_off:
+        message = f"{stream.damage}, after {damaged.at} bytes of JSON"
+        return CorruptTrace("TR010", message, location=source, hint=hint)
     if damaged.truncated or stream.damage:
         cause = f"; {stream.damage}" if stream.damage else ""
         code = "TR010" if stream.damage else "TR009"
@@ -172,10 +175,7 @@ def _file_findings(
     if stream.junk_at is not None:
         found.append(("TR022", f"bytes after the gzip data ignored, from byte {stream.junk_at} on"))
     if not complete:
-        cause = f"; {stream.damage}" if stream.damage else ""
-        around = "" if document.skipped else ", but the JSON around the events is damaged"
-        skipped = f"{document.skipped} malformed events were skipped{around}"
-        found.append(("TR023", f"INCOMPLETE: {skipped}{cause}"))
+        found.append(("TR023", f"INCOMPLETE: {_lost(document, stream)}"))
     if collector.unpaired:
         message = f"{collector.unpaired} events that only begin (B) or only end (E) are left out"
         found.append(("TR036", message))
@@ -183,3 +183,16 @@ def _file_findings(
         Finding(code, message, severity="warning", location=stream.source)
         for code, message in found
     )
+
+
+def _lost(document: Document, stream: ByteStream) -> str:
+    """Say what salvaging passed over, and where the file ends if that is too early."""
+    n = document.skipped
+    parts = ["1 malformed event was skipped" if n == 1 else f"{n} malformed events were skipped"]
+    if document.cut_off and (stream.cut_off or not stream.damage):
+        parts.append(f"the file is cut off after {document.size} bytes of JSON")
+    elif not n and not stream.damage:
+        parts.append("the JSON around the events is damaged")
+    if stream.damage:
+        parts.append(stream.damage)
+    return "; ".join(parts)

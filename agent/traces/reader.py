@@ -241,6 +241,10 @@ def _relative(path: Path, parent: str) -> str:
 
 
 def _expand(name: str) -> Iterator[tuple[Path, bool]]:
+    if not name:
+        raise TraceError(
+            "TR001", "the name of a trace is empty", hint="a variable of your script may be unset"
+        )
     path = Path(name)
     if path.is_dir():
         yield from _in_folder(path)

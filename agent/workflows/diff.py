@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,8 @@ def diff_runs(
         meanwhile()
         labelled_runs = list(label_all(ruleset))
     n_base = 1 + len(options.base_repeats)
+    names = told_apart(runs, [labelled.trace.name for labelled in labelled_runs])
+    labelled_runs = [_named(*one) for one in zip(labelled_runs, names, strict=True)]
     bases, news = labelled_runs[:n_base], labelled_runs[n_base:]
     diff = compare_traces(
         bases[0],
@@ -66,6 +69,34 @@ def diff_runs(
         repeats=(bases[1:], news[1:]),
     )
     return diff, judge_gates(gates, diff)
+
+
+def told_apart(runs: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Give the runs names that differ, by as few of their folders as that takes.
+
+    An absolute path is named by its last part, which `/a/rank0.json` and `/b/rank0.json` share. The
+    same path twice keeps its name.
+    """
+    told = list(names)
+    for name in {name for name in names if names.count(name) > 1}:
+        alike = {at: Path(os.path.normpath(runs[at])).parts for at in _places(name, names)}
+        n_runs = len(set(alike.values()))
+        for depth in range(2, min(map(len, alike.values()))):
+            tails = {at: "/".join(parts[-depth:]) for at, parts in alike.items()}
+            if len(set(tails.values())) == n_runs > 1:
+                told = [tails.get(at, known) for at, known in enumerate(told)]
+                break
+    return told
+
+
+def _places(name: str, names: Sequence[str]) -> list[int]:
+    return [at for at, other in enumerate(names) if other == name]
+
+
+def _named(labelled: LabelledTrace, name: str) -> LabelledTrace:
+    if labelled.trace.name == name:
+        return labelled
+    return replace(labelled, trace=replace(labelled.trace, name=name))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -82,6 +83,7 @@ def read_and_send(
     An interrupt is for the process that waits: it ends this one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
             report = _Reports(connection, run).report if watched else None
@@ -92,6 +94,14 @@ def read_and_send(
             connection.send(err)
         else:
             _send(connection, trace, needed)
+
+
+def _end_with_parent() -> None:
+    """Wait for the process that waits: where it is killed, nobody else ends this one."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _send(connection: Connection, trace: Trace, needed: Needed) -> None:
