@@ -175,15 +175,22 @@ def sign_chance(risen: int, fallen: int) -> Fraction:
     return min(Fraction(1), Fraction(2 * tail, 2**total))
 
 
+@lru_cache(maxsize=256)
 def median_chance(above_new: int, above: int, n_new: int, total: int) -> Fraction:
     """Give the chance of as lopsided a share of the `above` largest samples for the new side."""
     of_new, of_base = _choices(n_new), _choices(total - n_new)
-    ways = [
-        of_new[count] * of_base[above - count] if 0 <= above - count < len(of_base) else 0
-        for count in range(n_new + 1)
-    ]
-    tail = min(sum(ways[: above_new + 1]), sum(ways[above_new:]))
-    return min(Fraction(1), Fraction(2 * tail, comb(total, above)))
+
+    def ways(count: int) -> int:
+        rest = above - count
+        return of_new[count] * of_base[rest] if 0 <= rest < len(of_base) else 0
+
+    all_ways = comb(total, above)
+    if 2 * above_new <= n_new:  # the shorter tail is added up; with its edge both make the whole
+        tail = sum(map(ways, range(above_new + 1)))
+    else:
+        tail = sum(map(ways, range(above_new, n_new + 1)))
+    tail = min(tail, all_ways - tail + ways(above_new))
+    return min(Fraction(1), Fraction(2 * tail, all_ways))
 
 
 @lru_cache(maxsize=4)
