@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EXIT_CLEAN, EXIT_FAILED, EXIT_INTERRUPTED = 0, 2, 130
 _COLLECT_EVERY = 100_000
+_COMPLETE = "_LABEL_AGENT_COMPLETE"
+"""The variable by which a shell asks for completions."""
 _GO_ON = {
     "propose": "; run it again: what was answered is kept and not asked twice",
     "review": "; what was decided is kept, go on with: label-agent review",
@@ -100,6 +102,15 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _complete(instruction: str) -> int:
+    """Answer a shell that asks what may come next."""
+    from click.shell_completion import shell_complete
+
+    from agent.cli.app import app
+
+    return shell_complete(app, {}, "label-agent", _COMPLETE, instruction)
+
+
 def run() -> None:
     """Run as a console script.
 
@@ -109,6 +120,8 @@ def run() -> None:
     """
     if sys.stderr is None:  # closed by who started this
         sys.stderr = nowhere()
+    if instruction := os.environ.get(_COMPLETE):
+        sys.exit(_complete(instruction))
     gc.set_threshold(_COLLECT_EVERY)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()

@@ -148,9 +148,17 @@ def diff(
 
 
 def _spare(written: Sequence[Path | None], inputs: Sequence[str], rules: Path | None) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to write over what is read, or one result over another.
+
+    Raises:
+        UsageError: CL001 two of the files are the same one.
+    """
     from agent.workflows.rulefile import rule_path
 
+    names = [path for path in written if path is not None]
+    if len(set(names)) < len(names):
+        message, hint = "--svg and -o name the same file", "name two files"
+        raise UsageError("CL001", message, location=str(names[0]), hint=hint)
     for path in written:
         refuse_inputs(path, inputs, rule_path(rules))
 

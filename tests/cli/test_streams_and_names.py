@@ -148,3 +148,32 @@ def test_a_reading_process_ends_with_the_one_that_was_killed() -> None:
     )
     assert done.stdout == "reading\n"
     assert done.returncode == -9
+
+
+def test_a_page_and_a_picture_do_not_share_a_file(run: Run, trace_file: Path) -> None:
+    place = trace_file.with_name("x.svg")
+    done = run("diff", trace_file, trace_file, "--svg", place, "-o", place)
+    assert done.code == 2
+    assert "--svg and -o name the same file" in done.err
+    assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("label-agent di", "diff"), ("label-agent rules l", "lint")]
+)
+def test_a_shell_is_told_what_may_come_next(typed: str, offered: str) -> None:
+    words = typed.split()
+    environment = {
+        **os.environ,
+        "_LABEL_AGENT_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert offered in [line.partition(",")[2] for line in done.stdout.splitlines()], done.stderr
