@@ -116,11 +116,11 @@ def fresh(text: str, root: Path) -> str:
 
 def commands_page() -> str:
     """Give the help of every command as one page."""
-    parts = [
-        "# Commands\n\nThe help texts of the program, generated. A shell completes commands and"
-        ' options after\n`eval "$(_LABEL_AGENT_COMPLETE=bash_source label-agent)"`; `zsh_source`'
-        " and `fish_source` are for\nthose shells.\n"
-    ]
+    shells = (
+        'A shell completes commands and options after\n`eval "$(_LABEL_AGENT_COMPLETE=bash_source'
+        ' label-agent)"`; `zsh_source` and `fish_source` are for\nthose shells.'
+    )
+    parts = [f"# Commands\n\nThe help texts of the program, generated. {shells}\n"]
     parts.extend(
         f"## {name}\n\n```text\n{output_of(f'label-agent {name} --help')}\n```\n"
         for name in COMMANDS
