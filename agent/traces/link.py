@@ -11,7 +11,6 @@ The rules (observed in 368 public traces):
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +56,7 @@ class IdIndex:
             int(ids.min(where=is_known, initial=np.iinfo(ids.dtype).max)) if n_known else lowest
         )
         width = int(ids.max()) - self._low + 1 if n_known else 0
-        self._ids = ids[:0]
+        self._ids = np.empty(0, ids.dtype)
         if width <= _SPARSE * len(ids) + 1024:
             self._positions = self._dense(ids, is_known, width)
             n_indexed = width - int(np.count_nonzero(self._positions[:-1] == UNKNOWN))
@@ -172,13 +171,12 @@ def _repeats_correlation(correlations: Vector, external_ids: Vector) -> bool:
 def _operators_by_id(rank: RankColumns, launch_of: Vector, replayed: Mask) -> Vector:
     """Look operators up by `External id`, the kernel's own first, then its launch's."""
     kernels, launches = rank.kernels, rank.launches
-    operator_ids = rank.operators.external_id.unpacked()
-    index = IdIndex(as_vector(operator_ids), lowest=1)
+    index = IdIndex(as_vector(rank.operators.external_id.unpacked()), lowest=1)
     found = index.find(as_vector(kernels.external_id))
     found[replayed] = UNKNOWN
     left = _unlinked(found, launch_of, replayed)
     found[left] = index.find(as_vector(launches.external_id)[launch_of[left]])
-    if sharing := _sharing(operator_ids, index, found):
+    if sharing := _sharing(index, found):
         times = rank.operators.times()
         for external_id, at in sharing.items():
             launch_ns = [_start_of(launches, launch) for launch in launch_of[at].tolist()]
@@ -186,12 +184,12 @@ def _operators_by_id(rank: RankColumns, launch_of: Vector, replayed: Mask) -> Ve
     return found
 
 
-def _sharing(operator_ids: array[int], index: IdIndex, found: Vector) -> dict[int, list[int]]:
+def _sharing(index: IdIndex, found: Vector) -> dict[int, list[int]]:
     """Give the kernels of each id that several operators share."""
-    shared = [position for group in index.repeated.values() for position in group]
+    id_of = {at: shared for shared, group in index.repeated.items() for at in group}
     sharing: dict[int, list[int]] = {}
-    for at in np.flatnonzero(np.isin(found, shared)).tolist() if shared else ():
-        sharing.setdefault(operator_ids[found[at]], []).append(at)
+    for kernel in np.flatnonzero(np.isin(found, list(id_of))).tolist() if id_of else ():
+        sharing.setdefault(id_of[int(found[kernel])], []).append(kernel)
     return sharing
 
 
