@@ -28,7 +28,14 @@ from agent.cli.options import (
     top_option,
     traces_argument,
 )
-from agent.cli.screen import refuse_inputs, result_width, talk_findings, write_file, write_result
+from agent.cli.screen import (
+    refuse_inputs,
+    result_width,
+    talk,
+    talk_findings,
+    write_file,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from agent.core.rules import LabelledTrace
@@ -63,7 +70,8 @@ def label(
 ) -> int:
     """Label every GPU kernel of one run: category table, coverage, top unlabelled kernels.
 
-    -o FILE.profile keeps the run as a small table that `label` and `diff` read like a trace.
+    -o FILE.profile keeps the run as a small table beside the report, without its events and steps;
+    `label` and `diff` read it like a trace.
 
     Example: label-agent label run/*.trace.json.gz --format md
     """
@@ -79,6 +87,7 @@ def label(
         from agent.traces.profile import write_profile
 
         write_file(output, write_profile(labelled.trace))
+        talk(f"wrote {output}")
         output = None
     form = LabelFormat(chosen_format(format, output, json=json))
     if form is LabelFormat.csv:

@@ -58,7 +58,8 @@ def test_no_absolute_path_is_in_a_result(
 
 def test_a_profile_stands_for_its_trace(run: Run, trace_file: Path, tmp_path: Path) -> None:
     profile = tmp_path / "run.profile"
-    assert run("label", trace_file, "-o", profile).code == 0
+    done = run("label", trace_file, "-o", profile)
+    assert (done.code, done.err) == (0, f"wrote {profile}\n")
     direct = json.loads(run("label", trace_file, "--json").out)
     kept = json.loads(run("label", profile, "--json").out)
     for key in ("totals", "categories", "unlabelled", "coverage"):
