@@ -104,10 +104,10 @@ class KernelTable:
     signatures: tuple[Signature, ...]
     signature_id: array[int]  # "I"
     start_ns: array[int]  # "q"
-    duration_ns: array[int]  # "q"
+    duration_ns: array[int]  # "i", or "q" where one does not fit
     device: array[int]  # "i"
-    stream: array[int]  # "i", or "q" where one does not fit
-    correlation: array[int]  # as stream
+    stream: array[int]  # as duration_ns
+    correlation: array[int]  # as duration_ns
 
     def __len__(self) -> int:
         """Count the kernels."""

@@ -20,11 +20,10 @@ from agent.traces.columns import (
     COUNTED,
     GRAPH,
     UNKNOWN,
-    RankColumns,
+    FileRank,
     SpanColumns,
     append,
-    append_ids,
-    narrow_rank,
+    append_narrow,
 )
 from agent.traces.events import (
     ANNOTATION,
@@ -104,7 +103,7 @@ class Collector:
         self.operators = Interner()
         self.frames = Interner()
         self.threads = Interner()
-        self.ranks: dict[str, RankColumns] = {}
+        self.ranks: dict[str, FileRank] = {}
         self.n_frames = 0
         self.unpaired = 0
         self.phased = False
@@ -112,7 +111,7 @@ class Collector:
         self._halves: list[Event] = []
         self._found: dict[int, list[Event]] = {kind: [] for kind in _GROUP.values()}
         self._sinks: dict[str, Callable[[Event], None]] = {}
-        self._adders: dict[int, Callable[[RankColumns, list[Event]], None]] = {
+        self._adders: dict[int, Callable[[FileRank, list[Event]], None]] = {
             KERNEL: self._add_kernels,
             OPERATOR: self._add_operators,
             RUNTIME: self._add_launches,
@@ -144,10 +143,10 @@ class Collector:
         self.unpaired = sum(kind_of(event.cat) != IGNORED for event in open_ones)
         self.take(whole)
 
-    def rank(self, key: str) -> RankColumns:
+    def rank(self, key: str) -> FileRank:
         """Give the columns of one rank."""
         if key not in self.ranks:
-            self.ranks[key] = narrow_rank(key)
+            self.ranks[key] = FileRank(key)
         return self.ranks[key]
 
     def flags_of(self, call: str) -> int:
@@ -163,7 +162,7 @@ class Collector:
         self._sinks[event.cat] = sink
         sink(event)
 
-    def _add(self, adder: Callable[[RankColumns, list[Event]], None], events: list[Event]) -> None:
+    def _add(self, adder: Callable[[FileRank, list[Event]], None], events: list[Event]) -> None:
         if {type(event.pid) for event in events} == {int}:
             adder(self.rank(""), events)
             return
@@ -173,47 +172,47 @@ class Collector:
         for key, members in parts.items():
             adder(self.rank(key), members)
 
-    def _add_kernels(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_kernels(self, rank: FileRank, events: list[Event]) -> None:
         columns = rank.kernels
         args = _arguments(events)
         starts = _known_starts(rank, *all_to_ns([event.ts for event in events]))
         durations = _known_durations(rank, *all_to_ns([event.dur for event in events]))
-        append(columns.name, self.names.all([event.name for event in events]))
+        columns.names.append(self.names.all([event.name for event in events]))
         append(columns.work, _works(events))
         columns.start_ns.frombytes(starts.tobytes())
-        columns.duration_ns.frombytes(durations.tobytes())
-        append(columns.device, _devices(events, args))
-        append_ids(columns, "stream", _streams(events, args))
-        append_ids(columns, "correlation", _ids([arg.correlation for arg in args]))
-        append_ids(columns, "external_id", _external_ids(args))
+        append_narrow(columns, "duration_ns", durations)
+        columns.devices.append(_devices(events, args))
+        columns.streams.append(_streams(events, args))
+        columns.correlations.append(_ids([arg.correlation for arg in args]))
+        columns.external_ids.append(_external_ids(args))
 
-    def _add_launches(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_launches(self, rank: FileRank, events: list[Event]) -> None:
         calls = {name: self.flags_of(name) for name in {event.name for event in events}}
         events = [event for event in events if calls[event.name] != UNKNOWN]
         columns = rank.launches
         args = _arguments(events)
         starts, _ = all_to_ns([event.ts for event in events])
         columns.start_ns.frombytes(starts.tobytes())
-        append_ids(columns, "correlation", _ids([arg.correlation for arg in args]))
-        append_ids(columns, "external_id", _external_ids(args))
+        append_narrow(columns, "correlation", _ids([arg.correlation for arg in args]))
+        append_narrow(columns, "external_id", _external_ids(args))
         append(columns.thread, self.threads.all([event.tid for event in events]))
         append(columns.flags, [calls[event.name] for event in events])
 
-    def _add_operators(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_operators(self, rank: FileRank, events: list[Event]) -> None:
         columns = rank.operators
         args = _arguments(events)
         types = [bytes(arg.input_type) for arg in args]
         rank.shapes += len(types) - types.count(b"")
         names = [event.name for event in events]
         dims = [bytes(arg.input_dims) for arg in args] if self.context else repeat(b"")
-        append(columns.what, self.operators.all(list(zip(names, types, dims, strict=False))))
+        columns.what.append(self.operators.all(list(zip(names, types, dims, strict=False))))
         columns.external_id.append(_external_ids(args))
         self._add_span(columns, events)
 
-    def _add_frames(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_frames(self, rank: FileRank, events: list[Event]) -> None:
         self.n_frames += len(events)
         if self.context:
-            append(rank.frames.what, self.frames.all([event.name for event in events]))
+            rank.frames.what.append(self.frames.all([event.name for event in events]))
             self._add_span(rank.frames, events)
 
     def _add_span(self, columns: SpanColumns, events: list[Event]) -> None:
@@ -223,7 +222,7 @@ class Collector:
         columns.end_ns.append(starts + np.maximum(durations, 0))
         columns.thread.append(self.threads.all([event.tid for event in events]))
 
-    def _add_steps(self, rank: RankColumns, events: list[Event]) -> None:
+    def _add_steps(self, rank: FileRank, events: list[Event]) -> None:
         for event in [event for event in events if is_step(event.name)]:
             start, duration = to_ns(event.ts), to_ns(event.dur)
             if start is not None and duration is not None:
@@ -247,14 +246,14 @@ def _arguments(events: list[Event]) -> list[Arguments]:
     return args  # type: ignore[return-value] # no None is in it
 
 
-def _known_starts(rank: RankColumns, starts: Vector, unusable: list[int]) -> Vector:
+def _known_starts(rank: FileRank, starts: Vector, unusable: list[int]) -> Vector:
     first = len(rank.kernels.start_ns)
     rank.kernels.timeless.extend(first + at for at in unusable)
     rank.no_time += len(unusable)
     return starts
 
 
-def _known_durations(rank: RankColumns, durations: Vector, unusable: list[int]) -> Vector:
+def _known_durations(rank: FileRank, durations: Vector, unusable: list[int]) -> Vector:
     rank.no_time += len(unusable)
     rank.negative += int(np.count_nonzero(durations < 0))
     return np.maximum(durations, 0)

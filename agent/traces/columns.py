@@ -1,7 +1,7 @@
 """What is kept of the events of a rank while its file is read: columns of integers.
 
-Ids of launches, operators and streams nearly always fit in 32 bits: such a column begins narrow and
-is widened once an id does not fit, which saves a third of the memory.
+Ids and durations nearly always fit in 32 bits: such a column begins narrow and is widened once a
+number does not fit. What is asked for once is packed until then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COUNTED, GRAPH = 1, 2
 """Flags of a launch: its name says that it puts work on the GPU; it replays a graph."""
 
 _NARROW: Final = np.iinfo(np.int32)
-_IdName = Literal["stream", "correlation", "external_id"]
+_NarrowName = Literal["duration_ns", "correlation", "external_id"]
 
 
 @dataclass(slots=True)
@@ -39,6 +39,49 @@ class KernelColumns:
     external_id: array[int] = field(default_factory=lambda: array("q"))
     timeless: array[int] = field(default_factory=lambda: array("I"))
     """Positions of events whose time stamp is no usable number."""
+
+
+@dataclass(slots=True)
+class PackedKernels:
+    """As `KernelColumns`, while a file is read: what is asked for once is packed until then."""
+
+    work: array[int] = field(default_factory=lambda: array("B"))
+    start_ns: array[int] = field(default_factory=lambda: array("q"))
+    duration_ns: array[int] = field(default_factory=lambda: array("i"))
+    timeless: array[int] = field(default_factory=lambda: array("I"))
+    names: PackedColumn = field(default_factory=PackedColumn)
+    devices: PackedColumn = field(default_factory=PackedColumn)
+    streams: PackedColumn = field(default_factory=PackedColumn)
+    correlations: PackedColumn = field(default_factory=PackedColumn)
+    external_ids: PackedColumn = field(default_factory=PackedColumn)
+
+    @property
+    def name(self) -> array[int]:
+        """Unpack the names."""
+        return self.names.unpacked()
+
+    @property
+    def device(self) -> array[int]:
+        """Unpack the devices."""
+        return self.devices.unpacked()
+
+    @property
+    def stream(self) -> array[int]:
+        """Unpack the streams."""
+        return self.streams.unpacked()
+
+    @property
+    def correlation(self) -> array[int]:
+        """Unpack the correlations."""
+        return self.correlations.unpacked()
+
+    @property
+    def external_id(self) -> array[int]:
+        """Unpack the external ids."""
+        return self.external_ids.unpacked()
+
+
+Kernels = KernelColumns | PackedKernels
 
 
 @dataclass(slots=True)
@@ -65,10 +108,10 @@ class SpanTimes:
 class SpanColumns:
     """One entry per operator or Python frame; `what` indexes the file's operators or frames.
 
-    The other columns are packed: they are asked for once, or never where ids name the operators.
+    All are packed: they are asked for once, or never where ids name the operators.
     """
 
-    what: array[int] = field(default_factory=lambda: array("I"))
+    what: PackedColumn = field(default_factory=PackedColumn)
     external_id: PackedColumn = field(default_factory=PackedColumn)
     start_ns: PackedColumn = field(default_factory=PackedColumn)
     end_ns: PackedColumn = field(default_factory=PackedColumn)
@@ -84,7 +127,7 @@ class RankColumns:
     """All that is kept of one rank; `key` is the merged file's prefix (`TP00-DP00`) or ""."""
 
     key: str
-    kernels: KernelColumns = field(default_factory=KernelColumns)
+    kernels: Kernels = field(default_factory=KernelColumns)
     launches: LaunchColumns = field(default_factory=LaunchColumns)
     operators: SpanColumns = field(default_factory=SpanColumns)
     frames: SpanColumns = field(default_factory=SpanColumns)
@@ -94,12 +137,13 @@ class RankColumns:
     shapes: int = 0
 
 
-def narrow_rank(key: str) -> RankColumns:
-    """Give the columns of a rank whose ids are taken for small ones: see `append_ids`."""
-    return RankColumns(
-        key,
-        kernels=KernelColumns(stream=_narrow(), correlation=_narrow(), external_id=_narrow()),
-        launches=LaunchColumns(correlation=_narrow(), external_id=_narrow()),
+@dataclass(slots=True)
+class FileRank(RankColumns):
+    """A rank of a Kineto file while it is read."""
+
+    kernels: PackedKernels = field(default_factory=PackedKernels)
+    launches: LaunchColumns = field(
+        default_factory=lambda: LaunchColumns(correlation=_narrow(), external_id=_narrow())
     )
 
 
@@ -122,17 +166,14 @@ def append(column: array[int], values: Sequence[int] | Vector) -> None:
     column.extend(values if alike else array(column.typecode, values))
 
 
-def append_ids(
-    columns: KernelColumns | LaunchColumns, name: _IdName, ids: Sequence[int] | Vector
+def append_narrow(
+    columns: PackedKernels | LaunchColumns, name: _NarrowName, values: Sequence[int] | Vector
 ) -> None:
-    """Append a block of ids to a column, and widen it to 64 bits where one needs them."""
+    """Append a block of numbers to a column, and widen it to 64 bits where one needs them."""
     column: array[int] = getattr(columns, name)
-    values = np.asarray(ids, np.int64)
-    if (
-        column.typecode == "i"
-        and len(values)
-        and not _NARROW.min <= values.min() <= values.max() <= _NARROW.max
-    ):
+    added = np.asarray(values, np.int64)
+    is_narrow = not len(added) or _NARROW.min <= added.min() <= added.max() <= _NARROW.max
+    if column.typecode == "i" and not is_narrow:
         column = array("q", column)
         setattr(columns, name, column)
-    append(column, values)
+    append(column, added)

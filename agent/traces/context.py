@@ -62,8 +62,9 @@ def _frames(
 ) -> dict[Signature, tuple[FrameUse, ...]]:
     parsed = [parse_frame(str(name)) for name in collector.frames.ids]
     counts: dict[Signature, Counter[tuple[int, Frame]]] = {}
+    what = rank.frames.what.unpacked()
     for launch, stack in open_spans(rank.frames.times(), rank, launches):
-        inside_out = [parsed[rank.frames.what[at]] for at in reversed(stack)]
+        inside_out = [parsed[what[at]] for at in reversed(stack)]
         named = [frame for frame in inside_out if frame is not None]
         for signature in launches[launch]:
             uses = counts.setdefault(signature, Counter())
@@ -84,9 +85,10 @@ def _operator_stacks(
 ) -> dict[Signature, tuple[tuple[str, ...], ...]]:
     names = [operator[0] for operator in collector.operators.ids]
     counts: dict[Signature, Counter[tuple[str, ...]]] = {}
+    what = rank.operators.what.unpacked()
     for launch, stack in open_spans(rank.operators.times(), rank, launches):
         if stack:
-            path = tuple(str(names[rank.operators.what[at]]) for at in stack)
+            path = tuple(str(names[what[at]]) for at in stack)
             for signature in launches[launch]:
                 counts.setdefault(signature, Counter())[path] += 1
     return {signature: _most_common(seen, MAX_STACKS) for signature, seen in counts.items()}
@@ -97,8 +99,9 @@ def _shapes(
 ) -> dict[Signature, tuple[str, ...]]:
     dims = [_compact(operator[2]) for operator in collector.operators.ids]
     counts: dict[Signature, Counter[str]] = {}
+    what = rank.operators.what.unpacked()
     for signature, operator in zip(signature_of, links.operator.tolist(), strict=True):
-        if operator != UNKNOWN and (shape := dims[rank.operators.what[operator]]):
+        if operator != UNKNOWN and (shape := dims[what[operator]]):
             counts.setdefault(signature, Counter())[shape] += 1
     return {signature: _most_common(seen, MAX_SHAPES) for signature, seen in counts.items()}
 

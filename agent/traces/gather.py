@@ -66,14 +66,15 @@ class Events:
 
     def __init__(self) -> None:
         """Begin without events."""
-        self.rank = RankColumns("")
+        self.kernels = KernelColumns()
+        self.rank = RankColumns("", kernels=self.kernels)
         self.launches = Launches()
         self.annotations: list[Annotation] = []
         self._whats: dict[What, int] = {}
 
     def __len__(self) -> int:
         """Count the events so far."""
-        return len(self.rank.kernels.name)
+        return len(self.kernels.name)
 
     def add(
         self,
@@ -102,7 +103,7 @@ class Events:
             end_ns = start_ns
         if end_ns - start_ns > INT64_MAX:
             raise OverflowError
-        columns = self.rank.kernels
+        columns = self.kernels
         in_range = -INT64_MAX <= correlation <= INT64_MAX
         columns.correlation.append(correlation if in_range else UNKNOWN)
         columns.name.append(number)
@@ -116,7 +117,7 @@ class Events:
 
     def main_device(self) -> int:
         """Give the device with most events, the lowest of equals; -1 where none is known."""
-        counts = Counter(self.rank.kernels.device)
+        counts = Counter(self.kernels.device)
         return min(counts, key=lambda device: (-counts[device], device), default=UNKNOWN)
 
     def finish(
@@ -131,7 +132,7 @@ class Events:
         Raises:
             CorruptTrace: its events are further apart than 64 bits can tell.
         """
-        columns = self.rank.kernels
+        columns = self.kernels
         _require_range(columns, info.source)
         if not any(stream > 0 for stream in columns.stream):
             columns.stream = columns.external_id
@@ -163,7 +164,7 @@ class Events:
     def _steps(self, origin_ns: int) -> tuple[Step, ...]:
         if not self.annotations:
             return ()
-        columns = self.rank.kernels
+        columns = self.kernels
         started = array("q", self.launches.started.values())
         index = IdIndex(np.array(list(self.launches.started), np.int64), lowest=-INT64_MAX)
         launch = np.where(has_time(columns), index.find(as_vector(columns.correlation)), UNKNOWN)
@@ -174,7 +175,7 @@ class Events:
 
     def _table(self, timeline: Timeline, name_of: Callable[[object], str]) -> KernelTable:
         """Make the kernel table, without repeated events."""
-        columns, origin = self.rank.kernels, timeline.origin_ns
+        columns, origin = self.kernels, timeline.origin_ns
         graphs = {correlation for _, correlation in self.launches.graphs}
         keys: dict[tuple[int, bool], int] = {}
         ids = array(

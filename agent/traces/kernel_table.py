@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from io import BytesIO
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from agent.core.kernels import (
     in_order,
 )
 from agent.traces.steps import steps_at
-from agent.traces.vectors import as_vector, blocks, counts_by, least_by, most_by, sums_by
+from agent.traces.vectors import Vector, as_vector, blocks, counts_by, least_by, most_by, sums_by
 
 _FEW_SUMS, _SUMS_PER_EVENT = 100_000, 3
 """Signatures times steps: more take more time and memory than the events themselves."""
 
+_SUMS_AT_ONCE = 500_000
+"""How many are held as numbers before they are packed."""
 _EXACT = 1 << 53
 """Below it, sums of whole numbers are exact as floats, in which numpy adds three times as fast."""
 
@@ -52,28 +55,47 @@ def with_step_times(rank: RankTrace) -> RankTrace:
         or in_order(rank.steps) != list(rank.steps)
     ):
         return rank
-    sums = _sums_by_step(table, rank)
-    width = -(-int(sums.sum(axis=1).max()).bit_length() // 8) or 1
-    columns = (
-        column.astype("<i8").view(np.uint8).reshape(n_steps, 8)[:, :width].tobytes()
-        for column in sums.T
-    )
-    return replace(rank, summed=StepTimes(rank.steps, rank.stats, width, b"".join(columns)))
+    width = -(-_longest_step(table, rank).bit_length() // 8) or 1
+    size = max(1, _SUMS_AT_ONCE // n_steps)
+    every = range(len(rank.stats))
+    parts = (every[at : at + size] for at in range(0, len(every), size))
+    packed = BytesIO()
+    packed.writelines(_packed_sums(table, rank, part, width) for part in parts)
+    return replace(rank, summed=StepTimes(rank.steps, rank.stats, width, packed.getvalue()))
 
 
-def _sums_by_step(table: KernelTable, rank: RankTrace) -> np.ndarray[Any, Any]:
-    """Add durations by step and signature; those of a block of events are of few steps."""
-    ids, starts = as_vector(table.signature_id), as_vector(table.start_ns)
-    durations, sums = as_vector(table.duration_ns), np.zeros(len(rank.steps) * len(rank.stats))
-    for block in blocks(len(table)):
-        step = steps_at(rank.steps, starts[block])
+def _longest_step(table: KernelTable, rank: RankTrace) -> int:
+    """Give the kernel time of the step that has most of it."""
+    totals = np.zeros(len(rank.steps))
+    for block, step in _in_steps(table, rank):
         inside = step >= 0
+        durations = as_vector(table.duration_ns)[block]
+        totals += np.bincount(step[inside], durations[inside], minlength=len(totals))
+    return int(totals.max())
+
+
+def _packed_sums(table: KernelTable, rank: RankTrace, signatures: range, width: int) -> bytes:
+    """Add durations by signature and step; `width` bytes a sum, a signature after the other.
+
+    The events of a block are of few steps.
+    """
+    sums = np.zeros(len(rank.steps) * len(signatures))
+    for block, step in _in_steps(table, rank):
+        number = as_vector(table.signature_id)[block].astype(np.int64) - signatures.start
+        inside = (step >= 0) & (number >= 0) & (number < len(signatures))
         if inside.any():
-            places = step[inside] * len(rank.stats) + ids[block][inside]
+            places = step[inside] * len(signatures) + number[inside]
             first = places.min()
-            found = np.bincount(places - first, durations[block][inside])
+            found = np.bincount(places - first, as_vector(table.duration_ns)[block][inside])
             sums[first : first + len(found)] += found
-    return sums.reshape(len(rank.steps), -1)
+    by_signature = sums.reshape(len(rank.steps), -1).T.astype("<i8", order="C")
+    return by_signature.view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
+
+
+def _in_steps(table: KernelTable, rank: RankTrace) -> Iterator[tuple[slice, Vector]]:
+    """Give blocks of events with the step of each, or -1."""
+    for block in blocks(len(table)):
+        yield block, steps_at(rank.steps, as_vector(table.start_ns)[block])
 
 
 def without(column: array[int], dropped: frozenset[int]) -> array[int]:

@@ -127,7 +127,7 @@ def _require_whole(document: Document, stream: ByteStream) -> None:
 
 def _require_kernels(document: Document, collector: Collector, stream: ByteStream) -> None:
     source = stream.source
-    if any(len(rank.kernels.name) for rank in collector.ranks.values()):
+    if any(len(rank.kernels.start_ns) for rank in collector.ranks.values()):
         return
     if not document.events and document.skipped:
         raise CorruptTrace(

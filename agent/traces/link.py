@@ -28,12 +28,16 @@ _SPARSE = 8
 
 @dataclass(slots=True)
 class Links:
-    """One entry per kernel: index of its operator and launch or -1, and whether it was replayed."""
+    """One entry per kernel: index of its operator and launch or -1, and whether it was replayed.
+
+    `n_unlaunched` counts the kernels without a launch in a file that has any.
+    """
 
     operator: Vector
     launch: Vector
     replayed: Mask
     n_launches: int = 0
+    n_unlaunched: int = 0
     by_enclosure: bool = False
     replays: GraphReplays = field(default_factory=GraphReplays)
 
@@ -125,6 +129,7 @@ def link_launches(rank: RankColumns) -> Links:
         launch_of,
         replayed,
         n_launches=int(np.count_nonzero(flags & COUNTED)),
+        n_unlaunched=int(np.count_nonzero(launch_of == UNKNOWN)) if len(flags) else 0,
         by_enclosure=by_enclosure,
         replays=_replays(rank, launch_of, replayed, graphs - _twins(graphs, launch_of, index)),
     )
@@ -137,8 +142,8 @@ def _launches_of(rank: RankColumns, index: IdIndex) -> Vector:
     the last that began before the kernel, and a call that is known to launch before any other.
     """
     kernels, launches = rank.kernels, rank.launches
-    correlations = as_vector(kernels.correlation)
-    found = index.find(correlations)
+    correlations = kernels.correlation
+    found = index.find(as_vector(correlations))
     if not index.repeated:
         return found
     in_time: dict[int, list[tuple[int, int, int]]] = {}
@@ -147,8 +152,8 @@ def _launches_of(rank: RankColumns, index: IdIndex) -> Vector:
         in_time[correlation] = sorted(
             (launches.start_ns[at], launches.flags[at], -at) for at in launching
         )
-    for at in np.flatnonzero(np.isin(correlations, list(in_time))).tolist():
-        candidates = in_time[kernels.correlation[at]]
+    for at in np.flatnonzero(np.isin(as_vector(correlations), list(in_time))).tolist():
+        candidates = in_time[correlations[at]]
         after = bisect_left(candidates, (kernels.start_ns[at] + 1,))
         found[at] = -candidates[max(0, after - 1)][2]
     return found

@@ -6,14 +6,15 @@ Everything is said of kernels; copies and fills run beside them on copy engines.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 
 import numpy as np
 
 from agent.core.kernels import ClippedTotal
-from agent.traces.columns import KernelColumns
+from agent.traces.columns import Kernels
 from agent.traces.events import KERNEL
 from agent.traces.numbers import INT64_MAX
 from agent.traces.vectors import Mask, Vector, as_vector, blocks, in_groups
@@ -25,6 +26,9 @@ _PLAUSIBLE_GAP_NS = 1_000_000_000
 
 _Place = tuple[int, int, int]
 """Device, stream and kind of work."""
+
+_Naming = Callable[[], tuple[Sequence[int], Sequence[int]]]
+"""Gives names and correlations, which few files need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Timeline:
     clipped: ClippedTotal = field(default_factory=ClippedTotal)
 
 
-def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
+def measure(kernels: Kernels, *, block: int = 65_536) -> Timeline:
     """Measure the timeline of one rank; without `work` in the columns, all events are kernels.
 
     A line is the positions of a stream's events in time order. Their times are looked up `block`
@@ -63,8 +67,9 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     origin = int(starts.min(where=usable, initial=INT64_MAX))
     devices: dict[int, list[Vector]] = {}
     duplicates: set[int] = set()
+    naming = cache(lambda: (kernels.name, kernels.correlation))
     for (device, _, work), events in _streams(kernels, usable):
-        line, repeated = _line(kernels, events)
+        line, repeated = _line(kernels, events, naming)
         duplicates.update(repeated)
         if work == KERNEL:
             devices.setdefault(device, []).append(line)
@@ -84,7 +89,7 @@ def measure(kernels: KernelColumns, *, block: int = 65_536) -> Timeline:
     )
 
 
-def has_time(kernels: KernelColumns) -> Mask:
+def has_time(kernels: Kernels) -> Mask:
     """Tell for each event whether it has a usable time.
 
     A time of 0 is the profiler's "no stamp", unless the events really begin there.
@@ -99,8 +104,19 @@ def has_time(kernels: KernelColumns) -> Mask:
     return usable
 
 
-def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vector]]:
+def _streams(kernels: Kernels, usable: Mask) -> Iterator[tuple[_Place, Vector]]:
     """Give the events with a usable time of each stream that do one kind of work, in file order."""
+    codes, known = _codes(kernels, usable)
+    sizes = tuple(map(len, known))
+    for code, events in in_groups(codes):
+        if code < prod(sizes):
+            place = np.unravel_index(code, sizes)
+            device, stream, work = (int(one[at]) for one, at in zip(known, place, strict=True))
+            yield (device, stream, work), events
+
+
+def _codes(kernels: Kernels, usable: Mask) -> tuple[Vector, list[Vector]]:
+    """Number the places where something ran, the last for what has no time; and give the places."""
     works = kernels.work or array("B", [KERNEL]) * len(usable)
     columns = [as_vector(column) for column in (kernels.device, kernels.stream, works)]
     known = [np.unique(column) for column in columns]
@@ -110,14 +126,10 @@ def _streams(kernels: KernelColumns, usable: Mask) -> Iterator[tuple[_Place, Vec
         digits = map(np.searchsorted, known, (column[block] for column in columns))
         number = np.ravel_multi_index(tuple(digits), sizes)
         codes[block] = np.where(usable[block], number, prod(sizes))
-    for code, events in in_groups(codes):
-        if code < prod(sizes):
-            place = np.unravel_index(code, sizes)
-            device, stream, work = (int(one[at]) for one, at in zip(known, place, strict=True))
-            yield (device, stream, work), events
+    return codes, known
 
 
-def _line(kernels: KernelColumns, events: Vector) -> tuple[Vector, Sequence[int]]:
+def _line(kernels: Kernels, events: Vector, naming: _Naming) -> tuple[Vector, Sequence[int]]:
     """Give the events of a stream in time order, and the positions of those that are repeats.
 
     Of two that start together the shorter comes first.
@@ -125,17 +137,17 @@ def _line(kernels: KernelColumns, events: Vector) -> tuple[Vector, Sequence[int]
     if all((np.diff(_starts(kernels, part)) > 0).all() for part in _parts(events)):
         return events, ()
     starts = _starts(kernels, events)
-    repeats = _duplicates(kernels, events, starts)
+    repeats = _duplicates(kernels, events, starts, naming)
     kept = events[~np.isin(events, list(repeats))]
     order = np.lexsort((_ends(kernels, kept), _starts(kernels, kept)))
     return kept[order], repeats
 
 
-def _starts(kernels: KernelColumns, events: Vector) -> Vector:
+def _starts(kernels: Kernels, events: Vector) -> Vector:
     return as_vector(kernels.start_ns)[events]
 
 
-def _ends(kernels: KernelColumns, events: Vector) -> Vector:
+def _ends(kernels: Kernels, events: Vector) -> Vector:
     return _starts(kernels, events) + as_vector(kernels.duration_ns)[events]
 
 
@@ -144,25 +156,23 @@ def _parts(line: Vector, size: int = 65_536) -> Iterator[Vector]:
     return (line[at : at + size + 1] for at in range(0, max(1, len(line) - 1), size))
 
 
-def _duplicates(kernels: KernelColumns, events: Vector, starts: Vector) -> Sequence[int]:
+def _duplicates(kernels: Kernels, events: Vector, starts: Vector, naming: _Naming) -> Sequence[int]:
     """Give the positions that repeat an earlier event of the stream in every respect."""
     values, counts = np.unique(starts, return_counts=True)
+    together = events[np.isin(starts, values[counts > 1])].tolist()
+    name, correlation = naming() if together else ((), ())
     seen_before: set[tuple[int, int, int, int]] = set()
     found: list[int] = []
-    for position in events[np.isin(starts, values[counts > 1])].tolist():
-        identity = (
-            kernels.start_ns[position],
-            kernels.duration_ns[position],
-            kernels.name[position],
-            kernels.correlation[position],
-        )
+    for position in together:
+        start, duration = kernels.start_ns[position], kernels.duration_ns[position]
+        identity = start, duration, name[position], correlation[position]
         if identity in seen_before:
             found.append(position)
         seen_before.add(identity)
     return found
 
 
-def _overruns(kernels: KernelColumns, line: Vector, size: int) -> tuple[int, int]:
+def _overruns(kernels: Kernels, line: Vector, size: int) -> tuple[int, int]:
     """Count events that run past the start of the next of their stream by far, and by how much."""
     n_far = excess = 0
     for part in _parts(line, size):
@@ -173,11 +183,11 @@ def _overruns(kernels: KernelColumns, line: Vector, size: int) -> tuple[int, int
     return n_far, excess
 
 
-def _last_end(kernels: KernelColumns, line: Vector, size: int) -> int:
+def _last_end(kernels: Kernels, line: Vector, size: int) -> int:
     return max(int(_ends(kernels, part).max()) for part in _parts(line, size))
 
 
-def _busy(kernels: KernelColumns, lines: Sequence[Vector], size: int) -> tuple[int, int]:
+def _busy(kernels: Kernels, lines: Sequence[Vector], size: int) -> tuple[int, int]:
     """Give the union of the intervals of one device (its span without gaps), and the widest gap.
 
     Nothing runs before the start number k just when the k earliest ends lie before it: with starts
@@ -196,7 +206,7 @@ def _busy(kernels: KernelColumns, lines: Sequence[Vector], size: int) -> tuple[i
     return until - first - idle, widest
 
 
-def _in_time(kernels: KernelColumns, lines: Sequence[Vector], size: int) -> Iterator[Vector]:
+def _in_time(kernels: Kernels, lines: Sequence[Vector], size: int) -> Iterator[Vector]:
     """Merge the streams of a device, a bounded block at a time: none starts before one given."""
     at = [0] * len(lines)
     while True:

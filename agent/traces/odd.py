@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from agent.core.kernels import KernelTable
 from agent.core.proposals import Finding
-from agent.traces.columns import UNKNOWN, RankColumns
+from agent.traces.columns import RankColumns
 from agent.traces.link import Links
 from agent.traces.measure import Timeline
 
@@ -25,7 +23,7 @@ def describe(
         *_overruns(table, timeline),
         *_repeats(timeline),
         *_replays(links),
-        *_unlaunched(rank, links),
+        *_unlaunched(links, len(rank.kernels.start_ns)),
     ]
     return tuple(
         Finding(code, message, severity="note" if code in _NOTES else "warning", location=source)
@@ -106,11 +104,10 @@ def _replays(links: Links) -> list[tuple[str, str]]:
     ]
 
 
-def _unlaunched(rank: RankColumns, links: Links) -> list[tuple[str, str]]:
-    missing = int(np.count_nonzero(links.launch == UNKNOWN))
-    if not missing or not len(rank.launches.start_ns):
+def _unlaunched(links: Links, n_events: int) -> list[tuple[str, str]]:
+    if not links.n_unlaunched:
         return []
-    return [("TR051", f"{missing} of {_events(len(links.launch))} have no launch in the trace")]
+    return [("TR051", f"{links.n_unlaunched} of {_events(n_events)} have no launch in the trace")]
 
 
 def _events(number: int) -> str:

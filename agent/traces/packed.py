@@ -10,51 +10,65 @@ from isal import isal_zlib
 
 from agent.traces.vectors import Vector
 
-_BLOCK = 16_384
+_BLOCK = 65_536
 _LEVEL = 1
 _NARROW = np.iinfo(np.int32)
 
 
 class PackedColumn:
-    """Integers of 64 bits; those of a trace mostly grow evenly and shrink to a byte or two each."""
+    """Integers of 64 bits; those of a trace mostly grow evenly and shrink to a byte or two each.
+
+    What is appended is packed in blocks of at least `_BLOCK`; the rest lies open.
+    """
 
     def __init__(self) -> None:
-        self._open = array("q")
         self._blocks: list[bytes] = []
+        self._sizes: list[int] = []
+        self._open: list[Vector] = []
+        self._n_open = 0
         self._is_narrow = True
 
     def __len__(self) -> int:
         """Give how many there are."""
-        return len(self._blocks) * _BLOCK + len(self._open)
+        return sum(self._sizes) + self._n_open
 
     def append(self, values: Sequence[int] | Vector) -> None:
-        """Append some integers.
+        """Append some integers; they are copied.
 
         Raises:
             OverflowError: one does not fit in 64 bits.
         """
-        added = np.asarray(values, np.int64)
-        self._is_narrow &= not len(added) or bool(
-            _NARROW.min <= added.min() and added.max() <= _NARROW.max
-        )
-        self._open.frombytes(added.tobytes())
-        while len(self._open) >= _BLOCK:
-            self._blocks.append(_pack(self._open[:_BLOCK]))
-            self._open = self._open[_BLOCK:]
+        self._open.append(np.array(values, np.int64))
+        self._n_open += len(values)
+        if self._n_open >= _BLOCK:
+            block = self._take_open()
+            self._blocks.append(_pack(block))
+            self._sizes.append(len(block))
 
     def unpacked(self) -> array[int]:
         """Give all of them, in 32 bits each if they fit."""
+        rest = self._take_open()
+        self._open, self._n_open = [rest], len(rest)
         values = array("i" if self._is_narrow else "q", [0]) * len(self)
-        view = np.asarray(values)
-        for number, block in enumerate(self._blocks):
-            view[number * _BLOCK : (number + 1) * _BLOCK] = _unpack(block)
-        view[len(self._blocks) * _BLOCK :] = self._open
+        view, at = np.asarray(values), 0
+        for block, size in zip(self._blocks, self._sizes, strict=True):
+            view[at : at + size] = _unpack(block)
+            at += size
+        view[at:] = rest
+        return values
+
+    def _take_open(self) -> Vector:
+        """Take what lies open, in one piece."""
+        values: Vector = np.concatenate(self._open) if self._open else np.empty(0, np.int64)
+        if len(values):
+            self._is_narrow &= bool(_NARROW.min <= values.min() <= values.max() <= _NARROW.max)
+        self._open, self._n_open = [], 0
         return values
 
 
-def _pack(values: array[int]) -> bytes:
+def _pack(values: Vector) -> bytes:
     """Compress the differences of neighbours, all first bytes first, then all second ones."""
-    steps = np.diff(np.asarray(values), prepend=0)
+    steps = np.diff(values, prepend=0)
     shuffled = np.ascontiguousarray(steps.view(np.uint8).reshape(-1, 8).T)
     return isal_zlib.compress(shuffled.tobytes(), _LEVEL)
 

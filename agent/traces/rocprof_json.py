@@ -123,7 +123,7 @@ class _Process:
     def settle(self) -> None:
         """Put node ids for handles, name the steps, and count the launching calls."""
         nodes = [agent.node_id if agent else UNKNOWN for agent in map(self._gpu, self.handles)]
-        columns = self.events.rank.kernels
+        columns = self.events.kernels
         columns.device = array("i", [nodes[at] for at in columns.device])
         for marker in self.markers:
             message = self.messages.get(marker.correlation_id.internal)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from agent.traces.collect import Collector
-from agent.traces.columns import UNKNOWN, RankColumns, append, append_ids
+from agent.traces.columns import UNKNOWN, FileRank, append, append_narrow
 from agent.traces.events import KINDS, Event
 from agent.traces.scanner import CALLS, KERNEL_NAMES, OPERATORS, THREADS, Fresh, Scan, Scanner
 from agent.traces.scanner import load_library as _load_library
@@ -80,38 +80,38 @@ class ScannedBlocks:
             return collector.flags_of(name)
         return collector.operators.id((name, fresh.types, b""))
 
-    def _add_kernels(self, rank: RankColumns, scanned: Vector) -> None:
+    def _add_kernels(self, rank: FileRank, scanned: Vector) -> None:
         start, duration, name, work, device, stream, correlation, external_id = scanned
         columns = rank.kernels
         rank.negative += int(np.count_nonzero(duration < 0))
-        append(columns.name, self._of(KERNEL_NAMES, name))
+        columns.names.append(self._of(KERNEL_NAMES, name))
         append(columns.work, work)
         append(columns.start_ns, start)
-        append(columns.duration_ns, np.maximum(duration, 0))
-        append(columns.device, device)
-        append_ids(columns, "stream", stream)
-        append_ids(columns, "correlation", correlation)
-        append_ids(columns, "external_id", external_id)
+        append_narrow(columns, "duration_ns", np.maximum(duration, 0))
+        columns.devices.append(device)
+        columns.streams.append(stream)
+        columns.correlations.append(correlation)
+        columns.external_ids.append(external_id)
 
-    def _add_operators(self, rank: RankColumns, scan: Scan) -> None:
+    def _add_operators(self, rank: FileRank, scan: Scan) -> None:
         start, duration, what, external_id, thread = scan.operators
         columns = rank.operators
         ids = self._of(OPERATORS, what)
         rank.shapes += int(np.count_nonzero(as_vector(self._typed)[what]))
-        append(columns.what, ids)
+        columns.what.append(ids)
         columns.external_id.append(external_id)
         columns.start_ns.append(start)
         columns.end_ns.append(start + np.maximum(duration, 0))
         columns.thread.append(self._of(THREADS, thread))
 
-    def _add_launches(self, rank: RankColumns, scanned: Vector) -> None:
+    def _add_launches(self, rank: FileRank, scanned: Vector) -> None:
         flags = self._of(CALLS, scanned[1])
         kept = flags != UNKNOWN
         start, _, correlation, external_id, thread = scanned[:, kept]
         columns = rank.launches
         append(columns.start_ns, start)
-        append_ids(columns, "correlation", correlation)
-        append_ids(columns, "external_id", external_id)
+        append_narrow(columns, "correlation", correlation)
+        append_narrow(columns, "external_id", external_id)
         append(columns.thread, self._of(THREADS, thread))
         append(columns.flags, flags[kept])
 

@@ -21,7 +21,7 @@ from agent.traces.profile import Profile, profile_of, trace_of
 _COLUMNS: Final = {
     "signature_id": "I",
     "start_ns": "q",
-    "duration_ns": "q",
+    "duration_ns": "iq",
     "device": "i",
     "stream": "iq",
     "correlation": "iq",

@@ -25,12 +25,13 @@ from agent.core.kernels import (
 from agent.core.proposals import Finding
 from agent.traces import odd
 from agent.traces.collect import Collector
-from agent.traces.columns import UNKNOWN, LaunchColumns, RankColumns, SpanColumns
+from agent.traces.columns import UNKNOWN, FileRank, LaunchColumns, SpanColumns
 from agent.traces.context import gather_context, known_frames
 from agent.traces.events import KERNEL, MEMCPY, MEMSET
 from agent.traces.kernel_table import sum_by_signature, without
-from agent.traces.link import Links, link_launches
+from agent.traces.link import NO_LINKS, Links, link_launches
 from agent.traces.measure import Timeline, has_time, measure
+from agent.traces.packed import PackedColumn
 from agent.traces.ranks import (
     coordinates_in,
     distributed,
@@ -68,7 +69,7 @@ class FileFacts:
 
 def summarise_file(collector: Collector, facts: FileFacts) -> tuple[RankTrace, ...]:
     """Give the ranks of one file; ranks without any GPU work are left out."""
-    ranks = [rank for rank in collector.ranks.values() if len(rank.kernels.name)]
+    ranks = [rank for rank in collector.ranks.values() if len(rank.kernels.start_ns)]
     ranks.sort(key=lambda rank: rank.key)
     merged = _name_merged([rank.key for rank in ranks if rank.key])
     traces = [_summarise_rank(collector, rank, facts, merged) for rank in ranks]
@@ -86,7 +87,7 @@ def _name_merged(keys: list[str]) -> dict[str, tuple[str, int | None]]:
 
 def _summarise_rank(
     collector: Collector,
-    rank: RankColumns,
+    rank: FileRank,
     facts: FileFacts,
     merged: Mapping[str, tuple[str, int | None]],
 ) -> RankTrace:
@@ -94,8 +95,12 @@ def _summarise_rank(
     if not collector.context:
         _forget_spans(rank)
     signatures, ids = _sign(collector, rank, links)
+    if not collector.context:
+        links = _forget_operators(rank, links)
     timeline = measure(rank.kernels)
     steps = _steps(rank, links, timeline.origin_ns)
+    if not collector.context:
+        links = _forget_launches(rank, links)
     table = _table(rank, signatures, ids, timeline)
     stats = sum_by_signature(table)
     number, world_size = distributed(facts.metadata)
@@ -139,11 +144,23 @@ def _summarise_rank(
     )
 
 
-def _forget_spans(rank: RankColumns) -> None:
+def _forget_spans(rank: FileRank) -> None:
     """Drop what only led to the links: spans of operators and ids are a third of the memory."""
     rank.operators = SpanColumns(rank.operators.what)
     rank.launches = LaunchColumns(start_ns=rank.launches.start_ns)
-    rank.kernels.external_id = array("q")
+    rank.kernels.external_ids = PackedColumn()
+
+
+def _forget_operators(rank: FileRank, links: Links) -> Links:
+    """Drop what only led to the signatures."""
+    rank.operators = SpanColumns()
+    return replace(links, operator=NO_LINKS[0], replayed=NO_LINKS[2])
+
+
+def _forget_launches(rank: FileRank, links: Links) -> Links:
+    """Drop what only led to the steps."""
+    rank.launches = LaunchColumns()
+    return replace(links, launch=NO_LINKS[1])
 
 
 def _recorded_shapes(metadata: Mapping[str, object]) -> bool:
@@ -152,7 +169,7 @@ def _recorded_shapes(metadata: Mapping[str, object]) -> bool:
 
 
 def _sign(
-    collector: Collector, rank: RankColumns, links: Links
+    collector: Collector, rank: FileRank, links: Links
 ) -> tuple[tuple[Signature, ...], array[int]]:
     """Give the distinct signatures in order, and for each kernel the number of its own."""
     kernels = rank.kernels
@@ -161,7 +178,7 @@ def _sign(
     kinds: Vector = np.zeros(
         len(rank.operators.what) + 1, np.int32
     )  # its last entry is what -1 finds
-    np.add(as_vector(rank.operators.what), 1, out=kinds[:-1], casting="unsafe")
+    np.add(as_vector(rank.operators.what.unpacked()), 1, out=kinds[:-1], casting="unsafe")
 
     def code(block: slice) -> Vector:
         replayed = links.replayed[block].view(np.uint8)
@@ -193,7 +210,7 @@ def _digits(code: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _table(
-    rank: RankColumns,
+    rank: FileRank,
     signatures: tuple[Signature, ...],
     ids: array[int],
     timeline: Timeline,
@@ -258,7 +275,7 @@ def parse_types(raw: bytes) -> tuple[str, ...]:
     return tuple(member if isinstance(member, str) else "" for member in decoded)
 
 
-def _steps(rank: RankColumns, links: Links, origin_ns: int) -> tuple[Step, ...]:
+def _steps(rank: FileRank, links: Links, origin_ns: int) -> tuple[Step, ...]:
     if not rank.steps:
         return ()
     kernels = rank.kernels

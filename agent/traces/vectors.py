@@ -42,8 +42,9 @@ def total(values: Vector, chosen: Mask) -> int:
     """Add the chosen of some non-negative values; exact, whatever they add up to."""
     low = high = 0
     for block in blocks(len(values)):
-        low += int(np.sum(values[block] & _LOW, where=chosen[block]))
-        high += int(np.sum(values[block] >> 32, where=chosen[block]))
+        wide = values[block].astype(np.int64)
+        low += int(np.sum(wide & _LOW, where=chosen[block]))
+        high += int(np.sum(wide >> 32, where=chosen[block]))
     return (high << 32) + low
 
 
@@ -51,8 +52,9 @@ def sums_by(groups: Vector, values: Vector, n_groups: int) -> list[int]:
     """Add non-negative values by group; exact, whatever they add up to."""
     low, high = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
     for block in blocks(len(values)):
-        np.add.at(low, groups[block], values[block] & _LOW)
-        np.add.at(high, groups[block], values[block] >> 32)
+        wide = values[block].astype(np.int64)
+        np.add.at(low, groups[block], wide & _LOW)
+        np.add.at(high, groups[block], wide >> 32)
     return [(above << 32) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
 
 

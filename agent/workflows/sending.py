@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -31,6 +32,8 @@ Needed = Callable[[RankTrace], bool] | None
 """Tells of which ranks the events are sent back, too; None: of all."""
 
 _REPORT_BYTES: Final = 1_000_000
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT_BYTES, _LARGE_BYTES = 1 << 22, 1 << 20
 
 _COLUMNS: Final = tuple(
     column.name for column in fields(KernelTable) if column.name != "signatures"
@@ -84,16 +87,18 @@ def read_and_send(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _keep_columns_out_of_the_heap()
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
             report = _Reports(connection, run).report if watched else None
-            trace = read_trace(run, salvage=salvage, progress=report, cache=cache)
+            read = partial(read_trace, run, salvage=salvage, progress=report, cache=cache)
+            bare, tables = _split(read(), needed)
         except BrokenPipeError:
             raise
         except Exception as err:  # noqa: BLE001 - raised again where the result is waited for
             connection.send(err)
         else:
-            _send(connection, trace, needed)
+            _send(connection, bare, tables)
 
 
 def _end_with_parent() -> None:
@@ -104,7 +109,23 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _send(connection: Connection, trace: Trace, needed: Needed) -> None:
+def _keep_columns_out_of_the_heap() -> None:
+    """Have large columns mapped one by one, so that their memory goes back when they go.
+
+    glibc stops mapping what is smaller than a block that was freed, unless it is told a threshold:
+    see mallopt(3).
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            library = ctypes.CDLL(None)
+            library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+            library.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+
+
+def _split(trace: Trace, needed: Needed) -> tuple[_Bare, list[KernelTable]]:
+    """Take the events that are sent from a trace; the others need not outlive this."""
     tables = [rank.kernels if not needed or needed(rank) else None for rank in trace.ranks]
     ranks = tuple(replace(rank, kernels=None) for rank in trace.ranks)
     forms = tuple(
@@ -113,9 +134,14 @@ def _send(connection: Connection, trace: Trace, needed: Needed) -> None:
         else (table.signatures, "".join(each.typecode for each in _columns(table)), len(table))
         for table in tables
     )
-    connection.send(_Bare(replace(trace, ranks=ranks), forms))
+    bare = _Bare(replace(trace, ranks=ranks), forms)
+    return bare, [table for table in tables if table is not None]
+
+
+def _send(connection: Connection, bare: _Bare, tables: Iterable[KernelTable]) -> None:
+    connection.send(bare)
     for table in tables:
-        for column in _columns(table) if table is not None else ():
+        for column in _columns(table):
             connection.send_bytes(memoryview(column).cast("B") if column else b"")
 
 
