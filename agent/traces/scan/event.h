@@ -112,14 +112,18 @@ static Place argument(Place p, Place end, unsigned member, Event *event) {
     }
 }
 
-static Place arguments(Place p, Place end, Event *event) {
+typedef unsigned (*MemberOf)(Piece key);
+typedef Place (*Take)(Place p, Place end, unsigned member, Event *event);
+
+/* An object; what may stand behind each of its keys is said by the key's member, 0 for all others. */
+static inline Place object(Place p, Place end, Event *event, MemberOf member_of, Take take) {
     if (*p != '{') return NULL;
     p = spaces(p + 1);
     if (*p == '}') return p + 1;
     for (;;) {
         Piece key;
         if (!(p = key_of(p, end, &key))) return NULL;
-        if (!(p = argument(p, end, argument_member(key), event))) return NULL;
+        if (!(p = take(p, end, member_of(key), event))) return NULL;
         p = spaces(p);
         if (*p == '}') return p + 1;
         if (*p != ',') return NULL;
@@ -145,7 +149,7 @@ static Place event_value(Place p, Place end, unsigned member, Event *event) {
         p = text_member(p, end, member == PH ? &event->ph : &event->cat, &escaped);
         return escaped ? NULL : p;
     case TITLE: return text_member(p, end, &event->title, &escaped);
-    case ARGS: return arguments(p, end, event);
+    case ARGS: return object(p, end, event, argument_member, argument);
     case PID: text = &event->pid; break;
     case TID: text = &event->tid; break;
     case TS: text = &event->ts; break;
@@ -160,18 +164,7 @@ static Place event_value(Place p, Place end, unsigned member, Event *event) {
 
 static Place event_members(Place p, Place end, Event *event) {
     memset(event, 0, sizeof *event);
-    if (*p != '{') return NULL;
-    p = spaces(p + 1);
-    if (*p == '}') return p + 1;
-    for (;;) {
-        Piece key;
-        if (!(p = key_of(p, end, &key))) return NULL;
-        if (!(p = event_value(p, end, event_member(key), event))) return NULL;
-        p = spaces(p);
-        if (*p == '}') return p + 1;
-        if (*p != ',') return NULL;
-        p = spaces(p + 1);
-    }
+    return object(p, end, event, event_member, event_value);
 }
 
 #endif
