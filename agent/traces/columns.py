@@ -82,6 +82,7 @@ class PackedKernels:
 
 
 Kernels = KernelColumns | PackedKernels
+"""Columns of GPU events to be read, one by one; a packed one is unpacked each time it is asked."""
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ import numpy as np
 
 from agent.core.kernels import GraphReplays
 from agent.traces.columns import COUNTED, GRAPH, UNKNOWN, LaunchColumns, RankColumns, SpanTimes
-from agent.traces.vectors import Mask, Vector, as_vector, blocks, look_up, total
+from agent.traces.vectors import Mask, Vector, as_vector, blocks, counts_by, look_up, total
 
 _SPARSE = 8
 """Ids spread wider than this per entry are looked up in order instead of in a dense table."""
@@ -282,10 +282,8 @@ def _replays(
     """Count what each graph launch brought, in time order."""
     if not graphs:
         return GraphReplays()
-    counts = np.zeros(len(rank.launches.flags), np.int64)
-    for block in blocks(len(launch_of)):
-        counts += np.bincount(launch_of[block][replayed[block]], minlength=len(counts))
+    counts = counts_by(launch_of, len(rank.launches.flags), replayed)
     in_time = sorted(graphs, key=rank.launches.start_ns.__getitem__)
-    per_launch = tuple(counts[in_time].tolist())
+    per_launch = tuple(counts[launch] for launch in in_time)
     time_ns = total(as_vector(rank.kernels.duration_ns), replayed)
     return GraphReplays(per_launch, sum(per_launch), time_ns)

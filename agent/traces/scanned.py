@@ -11,8 +11,16 @@ import numpy as np
 from agent.traces.collect import Collector
 from agent.traces.columns import UNKNOWN, FileRank, append, append_narrow
 from agent.traces.events import KINDS, Event
-from agent.traces.scanner import CALLS, KERNEL_NAMES, OPERATORS, THREADS, Fresh, Scan, Scanner
-from agent.traces.scanner import load_library as _load_library
+from agent.traces.scanner import (
+    CALLS,
+    KERNEL_NAMES,
+    OPERATORS,
+    THREADS,
+    Fresh,
+    Scan,
+    Scanner,
+    load_library,
+)
 from agent.traces.vectors import Vector, as_vector
 
 _RARE: Final = msgspec.json.Decoder(list[Event])
@@ -118,5 +126,5 @@ class ScannedBlocks:
 
 def scanned_blocks(collector: Collector) -> ScannedBlocks | None:
     """Give what fills a collector quickly; None where nothing compiled is at hand."""
-    library = _load_library()
+    library = load_library()
     return ScannedBlocks(collector, Scanner(library, KINDS)) if library else None

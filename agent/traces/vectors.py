@@ -58,11 +58,12 @@ def sums_by(groups: Vector, values: Vector, n_groups: int) -> list[int]:
     return [(above << 32) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]
 
 
-def counts_by(groups: Vector, n_groups: int) -> list[int]:
-    """Count the members of each group."""
+def counts_by(groups: Vector, n_groups: int, chosen: Mask | None = None) -> list[int]:
+    """Count the members of each group, or the chosen ones."""
     counts = np.zeros(n_groups, np.int64)
     for block in blocks(len(groups)):
-        counts += np.bincount(groups[block], minlength=n_groups)
+        members = groups[block] if chosen is None else groups[block][chosen[block]]
+        counts += np.bincount(members, minlength=n_groups)
     return counts.tolist()
 
 
